@@ -1,0 +1,148 @@
+package journal
+
+import (
+	"bytes"
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"os"
+	"runtime"
+	"sync"
+)
+
+// ErrVersion says that another version of the program wrote the journal.
+var ErrVersion = errors.New("the journal has another format version")
+
+const chunkSize = 512 << 10
+
+// Read gives the records of the journal at path in their order, nil for a
+// damaged one. It returns how many bytes of whole lines it read, and how many
+// there are with the torn line that a killed writer left, if any. Damage is no
+// error; a missing journal is an empty one.
+func Read(path string, visit func(*Record)) (whole, size int64, err error) {
+	f, err := os.Open(path)
+	if errors.Is(err, fs.ErrNotExist) {
+		return 0, 0, nil
+	}
+	if err != nil {
+		return 0, 0, err
+	}
+	defer f.Close()
+	r := reader{src: f, visit: visit}
+	for !r.eof {
+		if err := r.round(); err != nil {
+			return 0, 0, fmt.Errorf("read journal: %w", err)
+		}
+	}
+	return r.whole, r.size, nil
+}
+
+type reader struct {
+	src         io.Reader
+	visit       func(*Record)
+	rest        []byte // the line that the last chunk ended in
+	chunks      []chunk
+	whole, size int64
+	eof, begun  bool
+}
+
+type chunk struct {
+	data    []byte
+	records []Record
+	order   []int // index of each record, -1 for damage
+}
+
+// round reads a chunk per processor and decodes them side by side, since
+// decoding is most of the time that opening a long history takes.
+func (r *reader) round() error {
+	r.chunks = r.chunks[:0]
+	for range runtime.GOMAXPROCS(0) {
+		if r.eof {
+			break
+		}
+		if err := r.next(); err != nil {
+			return err
+		}
+	}
+	var wg sync.WaitGroup
+	for i := range r.chunks {
+		wg.Go(r.chunks[i].decode)
+	}
+	wg.Wait()
+	for i := range r.chunks {
+		for _, at := range r.chunks[i].order {
+			if at < 0 {
+				r.visit(nil)
+				continue
+			}
+			record := &r.chunks[i].records[at]
+			if record.Type == Head && record.Version != Version {
+				return fmt.Errorf("%w: %d", ErrVersion, record.Version)
+			}
+			r.visit(record)
+		}
+	}
+	return nil
+}
+
+func (r *reader) next() error {
+	data := make([]byte, len(r.rest)+chunkSize)
+	copy(data, r.rest)
+	n, err := io.ReadFull(r.src, data[len(r.rest):])
+	data = data[:len(r.rest)+n]
+	r.size += int64(n)
+	switch {
+	case errors.Is(err, io.EOF), errors.Is(err, io.ErrUnexpectedEOF):
+		r.eof = true
+	case err != nil:
+		return err
+	}
+	end := bytes.LastIndexByte(data, '\n') + 1
+	r.rest = data[end:]
+	r.whole += int64(end)
+	if r.eof && unterminated(r.rest) {
+		end = len(data)
+		r.whole += int64(len(r.rest))
+	}
+	r.chunks = append(r.chunks, chunk{data: data[:end]})
+	return nil
+}
+
+// unterminated tells a last record whose line feed alone is missing or damaged
+// from a torn one.
+func unterminated(line []byte) bool {
+	if len(line) == 0 {
+		return false
+	}
+	_, whole := checked(line)
+	_, hit := checked(line[:len(line)-1])
+	return whole || hit
+}
+
+func (c *chunk) decode() {
+	c.records = make([]Record, 0, len(c.data)/160)
+	for line := range bytes.SplitSeq(c.data, []byte{'\n'}) {
+		if len(line) == 0 || c.add(line) {
+			continue
+		}
+		frames, damaged := salvage(line)
+		for _, frame := range frames {
+			damaged = !c.add(frame) || damaged
+		}
+		if damaged {
+			c.order = append(c.order, -1)
+		}
+	}
+}
+
+func (c *chunk) add(line []byte) bool {
+	c.records = append(c.records, Record{})
+	last := len(c.records) - 1
+	if !parseFrame(line, &c.records[last]) {
+		c.records = c.records[:last]
+		return false
+	}
+	c.order = append(c.order, last)
+	return true
+}
