@@ -2,13 +2,15 @@ package protocol
 
 import "github.com/goccy/go-json/jsontext"
 
-// Frame is one line on stdout.
-type Frame interface{ frame() }
+// Frame is one line on stdout. Members that never vary, such as "type", are no
+// fields: nobody can forget or mistake them.
+type Frame interface {
+	// constants are those members, in JSON.
+	constants() string
+}
 
 // Init opens every turn.
 type Init struct {
-	Type              string      `json:"type"`    // system
-	Subtype           string      `json:"subtype"` // init
 	Cwd               string      `json:"cwd"`
 	SessionID         string      `json:"session_id"`
 	Tools             []string    `json:"tools"`
@@ -33,7 +35,6 @@ type MCPServer struct {
 
 // UserFrame is a replayed prompt (IsReplay) or a message with tool results.
 type UserFrame struct {
-	Type            string         `json:"type"` // user
 	Message         jsontext.Value `json:"message"`
 	ParentToolUseID *string        `json:"parent_tool_use_id"`
 	SessionID       string         `json:"session_id"`
@@ -47,7 +48,6 @@ type UserFrame struct {
 
 // Assistant carries one content block of the model's message.
 type Assistant struct {
-	Type            string           `json:"type"` // assistant
 	Message         AssistantMessage `json:"message"`
 	ParentToolUseID *string          `json:"parent_tool_use_id"`
 	SessionID       string           `json:"session_id"`
@@ -58,8 +58,6 @@ type Assistant struct {
 // AssistantMessage is the model's message as the API shapes it.
 type AssistantMessage struct {
 	ID           string  `json:"id"`
-	Type         string  `json:"type"` // message
-	Role         string  `json:"role"` // assistant
 	Model        string  `json:"model"`
 	Content      Content `json:"content"`
 	StopReason   *string `json:"stop_reason"`
@@ -69,7 +67,6 @@ type AssistantMessage struct {
 
 // StreamEvent passes on an event of the model's stream as it came.
 type StreamEvent struct {
-	Type            string         `json:"type"` // stream_event
 	Event           jsontext.Value `json:"event"`
 	ParentToolUseID *string        `json:"parent_tool_use_id"`
 	SessionID       string         `json:"session_id"`
@@ -78,7 +75,6 @@ type StreamEvent struct {
 
 // Result ends a turn. Subtype success has a Result; the error subtypes have Errors.
 type Result struct {
-	Type              string                `json:"type"`    // result
 	Subtype           string                `json:"subtype"` // success, error_during_execution, error_max_turns
 	IsError           bool                  `json:"is_error"`
 	DurationMS        int64                 `json:"duration_ms"`
@@ -120,9 +116,7 @@ type PermissionDenial struct {
 
 // Status tells what the session is at, and its permission mode when that changed.
 type Status struct {
-	Type           string  `json:"type"`    // system
-	Subtype        string  `json:"subtype"` // status
-	Status         *string `json:"status"`  // requesting, compacting or null
+	Status         *string `json:"status"` // requesting, compacting or null
 	PermissionMode string  `json:"permissionMode,omitzero"`
 	SessionID      string  `json:"session_id"`
 	UUID           string  `json:"uuid"`
@@ -130,9 +124,7 @@ type Status struct {
 
 // SessionState is sent at the two switches of a turn.
 type SessionState struct {
-	Type        string `json:"type"`    // system
-	Subtype     string `json:"subtype"` // session_state_changed
-	State       string `json:"state"`   // idle, running, requires_action
+	State       string `json:"state"` // idle, running, requires_action
 	SDKHostOnly bool   `json:"sdk_host_only,omitzero"`
 	SessionID   string `json:"session_id"`
 	UUID        string `json:"uuid"`
@@ -140,8 +132,6 @@ type SessionState struct {
 
 // FilesRewound tells of a rewind to hosts that asked for such frames.
 type FilesRewound struct {
-	Type    string `json:"type"`    // system
-	Subtype string `json:"subtype"` // files_rewound
 	RewindReply
 	UserMessageID string `json:"user_message_id"`
 	SessionID     string `json:"session_id"`
@@ -159,12 +149,14 @@ type Reply struct {
 
 // Question is a control request to the host.
 type Question struct {
-	RequestID string
-	Request   any // an object with a "subtype"
+	RequestID string `json:"request_id"`
+	Request   any    `json:"request"` // an object with a "subtype"
 }
 
 // CancelQuestion withdraws a [Question].
-type CancelQuestion struct{ RequestID string }
+type CancelQuestion struct {
+	RequestID string `json:"request_id"`
+}
 
 // RewindReply is the payload of a rewind_files reply.
 type RewindReply struct {
@@ -192,14 +184,14 @@ type UncoveredChange struct {
 	Reason string `json:"reason"`
 }
 
-func (*Init) frame()           {}
-func (*UserFrame) frame()      {}
-func (*Assistant) frame()      {}
-func (*StreamEvent) frame()    {}
-func (*Result) frame()         {}
-func (*Status) frame()         {}
-func (*SessionState) frame()   {}
-func (*FilesRewound) frame()   {}
-func (*Reply) frame()          {}
-func (*Question) frame()       {}
-func (*CancelQuestion) frame() {}
+func (*Init) constants() string           { return `"type":"system","subtype":"init"` }
+func (*UserFrame) constants() string      { return `"type":"user"` }
+func (*Assistant) constants() string      { return `"type":"assistant"` }
+func (*StreamEvent) constants() string    { return `"type":"stream_event"` }
+func (*Result) constants() string         { return `"type":"result"` }
+func (*Status) constants() string         { return `"type":"system","subtype":"status"` }
+func (*SessionState) constants() string   { return `"type":"system","subtype":"session_state_changed"` }
+func (*FilesRewound) constants() string   { return `"type":"system","subtype":"files_rewound"` }
+func (*Reply) constants() string          { return `"type":"control_response"` }
+func (*Question) constants() string       { return `"type":"control_request"` }
+func (*CancelQuestion) constants() string { return `"type":"control_cancel_request"` }

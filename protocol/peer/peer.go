@@ -3,11 +3,13 @@
 package peer
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"io"
 
 	"github.com/goccy/go-json/jsontext"
+	"github.com/google/uuid"
 
 	"takeback/protocol"
 )
@@ -30,50 +32,120 @@ type Options struct {
 	Stderr   io.Writer // gets one line for each malformed line of input; nil discards
 }
 
-// Conn is a connection to a host.
-type Conn struct{}
+const defaultMaxFrame = 900 << 10
+
+// Conn is a connection to a host. Its reader and its writer are one goroutine
+// each; what they share with each other and with the callers is in state.
+type Conn struct {
+	in       *lineReader
+	out      io.Writer
+	maxFrame int
+	stderr   io.Writer
+	reports  int // on stderr; the reader's
+
+	state *state
+}
 
 // New makes a connection that reads in and writes out. Nothing happens before Serve.
-func New(in io.Reader, out io.Writer, opts Options) *Conn { return &Conn{} }
+func New(in io.Reader, out io.Writer, opts Options) *Conn {
+	c := &Conn{
+		in:       newLineReader(in, maxLine),
+		out:      out,
+		maxFrame: cmp.Or(opts.MaxFrame, defaultMaxFrame),
+		stderr:   opts.Stderr,
+		state:    newState(),
+	}
+	if c.stderr == nil {
+		c.stderr = io.Discard
+	}
+	return c
+}
 
 // Serve starts the writer and the reader, and returns at once. The reader can be blocked in a read that
 // nothing can interrupt, so nobody waits for it.
-func (c *Conn) Serve(h Handler) {}
+func (c *Conn) Serve(h Handler) {
+	go c.write()
+	go c.read(h)
+}
+
+// Gone is closed when nothing can be sent any more.
+func (c *Conn) Gone() <-chan struct{} { return c.state.over.Done() }
+
+// Close fails open calls, sends what is queued, and stops the writer. It waits
+// as long as the host neither reads nor goes. The error says why not all was sent.
+func (c *Conn) Close() error {
+	c.state.close()
+	<-c.Gone()
+	return c.state.failure()
+}
 
 // Send puts a frame on the stream lane. It blocks while the lane is full, until ctx ends or the host is gone.
-func (c *Conn) Send(ctx context.Context, f protocol.Frame) error { return ErrGone }
+func (c *Conn) Send(ctx context.Context, f protocol.Frame) error {
+	line, err := protocol.Encode(f, c.maxFrame)
+	if err != nil {
+		return err
+	}
+	return c.enqueue(ctx, &outgoing{line}, nil)
+}
 
 // Call asks the host and waits for its answer. When ctx ends the question is
 // withdrawn: taken out of the lane if it is still there, else cancelled on the wire.
 // An answer that is an error comes back as a *HostError. After EOF every call fails.
-func (c *Conn) Call(ctx context.Context, request any) (jsontext.Value, error) { return nil, ErrGone }
+func (c *Conn) Call(ctx context.Context, request any) (jsontext.Value, error) {
+	id := uuid.NewString()
+	line, err := protocol.Encode(&protocol.Question{RequestID: id, Request: request}, c.maxFrame)
+	if err != nil {
+		return nil, err
+	}
+	cancel, err := protocol.Encode(&protocol.CancelQuestion{RequestID: id}, c.maxFrame)
+	if err != nil {
+		return nil, err
+	}
+	call := &call{id: id, question: &outgoing{line}, answer: make(chan answer, 1)}
+	if err := c.enqueue(ctx, call.question, call); err != nil {
+		return nil, err
+	}
+	select {
+	case a := <-call.answer:
+		return a.value, a.err
+	case <-ctx.Done():
+		c.state.abandon(call, cancel)
+		return nil, ctx.Err()
+	}
+}
+
+// enqueue waits for room in the stream lane. call is the one that f asks, or nil.
+func (c *Conn) enqueue(ctx context.Context, f *outgoing, call *call) error {
+	for {
+		if err := ctx.Err(); err != nil {
+			return err
+		}
+		full, err := c.state.offer(f, call)
+		if full == nil {
+			return err
+		}
+		select {
+		case <-full:
+		case <-ctx.Done():
+		}
+	}
+}
+
+// write is the only one that writes out: one frame, one Write.
+func (c *Conn) write() {
+	for range c.state.work {
+		for f := c.state.next(); f != nil; f = c.state.next() {
+			if _, err := c.out.Write(f.line); err != nil {
+				c.state.hangUp(err)
+			}
+		}
+		if c.state.drained() {
+			return
+		}
+	}
+}
 
 // HostError is a host's answer that it failed.
 type HostError struct{ Message string }
 
 func (e *HostError) Error() string { return e.Message }
-
-// Gone is closed when nothing can be sent any more.
-func (c *Conn) Gone() <-chan struct{} { return nil }
-
-// Close sends what is queued, stops the writer, and fails open calls.
-func (c *Conn) Close() error { return nil }
-
-// Request is a control request of the host. It is answered once; a second answer panics.
-type Request struct{ protocol.ControlRequest }
-
-// Context ends when the host withdraws the request, or is gone.
-func (r *Request) Context() context.Context { return context.Background() }
-
-// Reply answers with success. It never blocks.
-func (r *Request) Reply(response any) {}
-
-// Fail answers with an error. It never blocks.
-func (r *Request) Fail(failure Failure) {}
-
-// Failure is an error answer.
-type Failure struct {
-	Message string
-	Code    string // a slug, or ""
-	Detail  any    // an object whose members stand beside the message, or nil
-}
