@@ -1,0 +1,105 @@
+package engine
+
+import (
+	"fmt"
+	"runtime/debug"
+	"sync"
+
+	"takeback/protocol"
+	"takeback/schemas"
+)
+
+// sideBySide is how many calls that only read may run at once.
+const sideBySide = 8
+
+// outcome is a tool call and what it came to.
+type outcome struct {
+	call   protocol.Block
+	result ToolResult
+}
+
+func failed(why string) ToolResult {
+	return ToolResult{Content: protocol.Text(why), IsError: true}
+}
+
+// runTools carries calls out in their order; neighbours that only read run side by side.
+func (t *turn) runTools(calls []protocol.Block) []outcome {
+	outcomes := make([]outcome, len(calls))
+	slots := make(chan struct{}, sideBySide)
+	var running sync.WaitGroup
+	for i, call := range calls {
+		outcomes[i].call = call
+		tool, result := t.admit(call)
+		if tool == nil {
+			outcomes[i].result = *result
+			continue
+		}
+		if tool.Access(call.Input).Kind != Read {
+			running.Wait()
+			outcomes[i].result = t.runTool(tool, call)
+			continue
+		}
+		slots <- struct{}{}
+		running.Go(func() {
+			defer func() { <-slots }()
+			outcomes[i].result = t.runTool(tool, call)
+		})
+	}
+	running.Wait()
+	return outcomes
+}
+
+// admit finds the tool of a call that may run, or the result of one that may not.
+func (t *turn) admit(call protocol.Block) (Tool, *ToolResult) {
+	refuse := func(why string) (Tool, *ToolResult) {
+		r := failed(why)
+		return nil, &r
+	}
+	if t.ctx.Err() != nil {
+		return refuse("This call was not carried out: the user interrupted the turn.")
+	}
+	for _, tool := range t.e.cfg.Tools {
+		if tool.Spec().Name != call.Name {
+			continue
+		}
+		if err := t.e.inputs[call.Name].Validate(call.Input); err != nil {
+			return refuse(fmt.Sprintf("Invalid input for %s: %v", call.Name, err))
+		}
+		if d := t.e.decide(call.Name, tool.Access(call.Input)); !d.allowed {
+			t.denials = append(t.denials, protocol.PermissionDenial{ToolName: call.Name, ToolUseID: call.ID, ToolInput: call.Input})
+			return refuse(d.message)
+		}
+		return tool, nil
+	}
+	return refuse(fmt.Sprintf("There is no tool named %s.", call.Name))
+}
+
+func (t *turn) runTool(tool Tool, call protocol.Block) (result ToolResult) {
+	defer func() {
+		if p := recover(); p != nil {
+			fmt.Fprintf(t.e.cfg.Stderr, "takeback: tool %s panicked: %v\n%s", call.Name, p, debug.Stack())
+			result = failed(fmt.Sprintf("%s failed inside takeback: %v. Try another way.", call.Name, p))
+		}
+	}()
+	if t.ctx.Err() != nil {
+		return failed("This call was not carried out: the user interrupted the turn.")
+	}
+	return tool.Run(t.ctx, ToolCall{ID: call.ID, Input: call.Input})
+}
+
+func inputSchemas(tools []Tool) map[string]*schemas.Schema {
+	compiled := map[string]*schemas.Schema{}
+	for _, tool := range tools {
+		spec := tool.Spec()
+		compiled[spec.Name] = schemas.New(spec.Name, spec.InputSchema)
+	}
+	return compiled
+}
+
+func (e *Engine) toolSpecs() []ToolSpec {
+	var specs []ToolSpec
+	for _, tool := range e.cfg.Tools {
+		specs = append(specs, tool.Spec())
+	}
+	return specs
+}

@@ -1,0 +1,102 @@
+package engine
+
+import (
+	"github.com/google/uuid"
+
+	"takeback/engine/session"
+	"takeback/protocol"
+)
+
+// conversation is what the model and the user said, and what it cost. It is lent to the turn that runs.
+type conversation struct {
+	transcript *session.Transcript
+	messages   []protocol.Message
+	spent      map[string]protocol.ModelUsage // by model, in this process
+}
+
+func newConversation(transcript *session.Transcript) *conversation {
+	return &conversation{transcript: transcript, messages: transcript.History(), spent: map[string]protocol.ModelUsage{}}
+}
+
+// add joins content to the conversation. What the user's side says in several pieces is one message to the API.
+func (c *conversation) add(role string, content protocol.Content) {
+	if last := len(c.messages) - 1; role == "user" && last >= 0 && c.messages[last].Role == "user" {
+		joined := c.messages[last].Content
+		c.messages[last].Content = append(joined[:len(joined):len(joined)], content...)
+		return
+	}
+	c.messages = append(c.messages, protocol.Message{Role: role, Content: content})
+}
+
+// spend adds what a call of the model has cost.
+func (c *conversation) spend(info ModelInfo, model string, u protocol.Usage) {
+	sum := c.spent[model]
+	sum.InputTokens += u.InputTokens
+	sum.OutputTokens += u.OutputTokens
+	sum.CacheReadInputTokens += u.CacheReadInputTokens
+	sum.CacheCreationInputTokens += u.CacheCreationInputTokens
+	sum.CostUSD += (float64(u.InputTokens)*info.InputPrice + float64(u.OutputTokens)*info.OutputPrice +
+		float64(u.CacheCreationInputTokens)*info.CacheWritePrice + float64(u.CacheReadInputTokens)*info.CacheReadPrice) / 1e6
+	sum.ContextWindow, sum.MaxOutputTokens = info.ContextWindow, info.MaxOutputTokens
+	c.spent[model] = sum
+}
+
+func (c *conversation) cost() float64 {
+	var sum float64
+	for _, u := range c.spent {
+		sum += u.CostUSD
+	}
+	return sum
+}
+
+// findModel describes the model that a request names; the zero ModelInfo, which costs nothing, if it is none we know.
+func findModel(m Model, name string) ModelInfo {
+	for _, info := range m.Models() {
+		if info.Value == name || info.ResolvedModel == name {
+			return info
+		}
+	}
+	return ModelInfo{}
+}
+
+// hearPrompt joins the turn's prompt to the conversation, behind what the model must know first.
+func (t *turn) hearPrompt() {
+	for _, note := range t.notes {
+		content := protocol.Text(note)
+		t.record(session.Line{Type: "user", UUID: uuid.NewString(), Message: message("user", content), IsMeta: true})
+		t.e.talk.add("user", content)
+	}
+	p, transcript := t.prompt, t.e.talk.transcript
+	if transcript.Last() == p.UUID {
+		return // a crash came between this line and the answer; the host has sent it again
+	}
+	id := p.UUID
+	if known, _ := transcript.Prompt(id); known {
+		id = uuid.NewString() // a second line of the same uuid would make the chain of parents a ring
+	}
+	t.record(session.Line{Type: "user", UUID: id, Message: p.Raw, IsMeta: p.IsSynthetic})
+	t.e.talk.add("user", p.Message.Content)
+}
+
+// hearResults joins the results of tool calls: a frame and a line each, one message to the model.
+func (t *turn) hearResults(outcomes []outcome) {
+	for _, o := range outcomes {
+		t.hear(protocol.Content{protocol.ToolResult(o.call.ID, o.result.Content, o.result.IsError)}, o.result.Report)
+	}
+}
+
+// hear joins what takeback says in the user's place.
+func (t *turn) hear(content protocol.Content, report []byte) {
+	id := uuid.NewString()
+	raw := message("user", content)
+	t.record(session.Line{Type: "user", UUID: id, Message: raw})
+	t.e.talk.add("user", content)
+	t.send(&protocol.UserFrame{Message: raw, SessionID: t.sessionID(), UUID: id, Timestamp: timestamp(), ToolUseResult: report})
+}
+
+// record appends to the transcript. The first failure ends the turn at its next step.
+func (t *turn) record(line session.Line) {
+	if err := t.e.talk.transcript.Append(line); err != nil && t.recordErr == nil {
+		t.recordErr = err
+	}
+}

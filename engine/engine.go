@@ -1,0 +1,200 @@
+package engine
+
+import (
+	"context"
+	"errors"
+	"io"
+	"log/slog"
+	"sync/atomic"
+	"time"
+
+	"takeback/engine/session"
+	"takeback/filehistory"
+	"takeback/protocol"
+	"takeback/protocol/peer"
+	"takeback/schemas"
+)
+
+// persistTime is how long a turn that was told to stop may take to do so.
+const persistTime = 2 * time.Second
+
+// Config is what a session is made of.
+type Config struct {
+	Conn       *peer.Conn          // required
+	Model      Model               // required
+	Transcript *session.Transcript // required
+	Tools      []Tool
+	Forget     func(paths []string)         // these files were put back: what the tools know of them is stale
+	SetEnv     func(vars map[string]string) // the host sets variables for commands
+	History    *filehistory.Store           // nil: checkpointing is off
+
+	Cwd             string
+	ModelName       string // "" is the model's default
+	PermissionMode  string // "" is default
+	BypassAllowed   bool   // may the mode be switched to bypassPermissions?
+	SystemPrompt    *string
+	AppendPrompt    string
+	MaxTurns        int // model calls a turn; 0 is no limit
+	ReplayPrompts   bool
+	PartialMessages bool
+	StateEvents     StateEvents
+	RewindEvents    bool
+	Version         string // what initialize and system/init report
+	APIKeySource    string
+
+	Log    *slog.Logger // required
+	Stderr io.Writer    // required; gets a record of a panic, and nothing on a clean run
+}
+
+// StateEvents says who wants session_state_changed frames.
+type StateEvents int
+
+const (
+	NoStateEvents       StateEvents = iota
+	HostOnlyStateEvents             // for the SDK, which keeps them to itself
+	PublicStateEvents               // for everybody
+)
+
+// errInterrupted is the cause of a turn's end when the host stopped it.
+var errInterrupted = errors.New("interrupted by the host")
+
+// Engine is the actor of one session. All fields behind cfg, inbox, files,
+// settings and serving belong to the goroutine that calls Run.
+type Engine struct {
+	cfg      Config
+	inbox    *mailbox
+	files    *mailbox
+	settings *settings
+	serving  atomic.Int64               // control requests that are not answered yet
+	inputs   map[string]*schemas.Schema // of the tools, by name
+	inputEnd chan struct{}
+
+	ctx    context.Context // ends with Run
+	queue  []*prompt
+	turn   *turn           // the one that runs or is about to; nil if none
+	seen   map[string]bool // uuids of the prompts of this process
+	notes  []string        // for the model, at its next turn
+	talk   *conversation   // lent to the turn that runs
+	eof    bool
+	quit   bool // asked to stop while idle
+	failed bool // the last result was an error
+}
+
+// New makes an engine. Nothing happens before Run.
+func New(cfg Config) *Engine {
+	return &Engine{
+		cfg:      cfg,
+		inbox:    newMailbox(),
+		files:    newMailbox(),
+		settings: newSettings(cfg),
+		inputs:   inputSchemas(cfg.Tools),
+		inputEnd: make(chan struct{}),
+		seen:     map[string]bool{},
+		talk:     newConversation(cfg.Transcript),
+	}
+}
+
+// Run serves the host until its input has ended and everything is answered, until
+// ctx ends, or until the host is gone. failed tells whether the last result was an error;
+// err is ctx's cause or peer.ErrGone, nil after an orderly end.
+func (e *Engine) Run(ctx context.Context) (failed bool, err error) {
+	ctx, cancel := context.WithCancel(ctx)
+	defer cancel()
+	e.ctx = ctx
+	stopFiles, filesEnded := make(chan struct{}), make(chan struct{})
+	go func() {
+		defer close(filesEnded)
+		e.files.run(stopFiles)
+	}()
+	e.cfg.Conn.Serve((*inbound)(e))
+
+	err = e.loop(ctx)
+	if err != nil {
+		e.abandon()
+	}
+	close(stopFiles)
+	<-filesEnded
+	return e.failed, errors.Join(err, e.cfg.Conn.Close())
+}
+
+func (e *Engine) loop(ctx context.Context) error {
+	for !e.finished() {
+		select {
+		case <-ctx.Done():
+			return context.Cause(ctx)
+		case <-e.cfg.Conn.Gone():
+			return peer.ErrGone
+		case <-e.inbox.ready:
+			for job := e.inbox.next(); job != nil; job = e.inbox.next() {
+				job()
+			}
+		}
+	}
+	return nil
+}
+
+func (e *Engine) finished() bool {
+	return (e.eof || e.quit) && e.turn == nil && len(e.queue) == 0 && e.serving.Load() == 0
+}
+
+// abandon ends the turn that runs and gives it a moment to write down what happened.
+func (e *Engine) abandon() {
+	e.queue = nil
+	if e.turn == nil {
+		return
+	}
+	e.turn.cancel(errInterrupted)
+	deadline := time.NewTimer(persistTime)
+	defer deadline.Stop()
+	for e.turn != nil {
+		select {
+		case <-deadline.C:
+			return
+		case <-e.inbox.ready:
+			for job := e.inbox.next(); job != nil; job = e.inbox.next() {
+				job()
+			}
+		}
+	}
+}
+
+// Interrupt stops the turn that runs; when none does, the engine ends. It is what SIGINT means.
+func (e *Engine) Interrupt() {
+	e.inbox.post(func() {
+		if e.turn != nil {
+			e.turn.cancel(errInterrupted)
+			return
+		}
+		e.queue, e.quit = nil, true
+	})
+}
+
+// inbound is the engine as its connection sees it: each method runs on the reader
+// and only posts, so that everything is handled in the order it was sent.
+type inbound Engine
+
+func (in *inbound) User(u protocol.User) {
+	e := (*Engine)(in)
+	e.inbox.post(func() { e.enqueue(u) })
+}
+
+func (in *inbound) Request(r *peer.Request) {
+	e := (*Engine)(in)
+	e.serving.Add(1)
+	e.inbox.post(func() { e.serve(r) })
+}
+
+func (in *inbound) Environment(vars map[string]string) {
+	e := (*Engine)(in)
+	e.inbox.post(func() {
+		if e.cfg.SetEnv != nil {
+			e.cfg.SetEnv(vars)
+		}
+	})
+}
+
+func (in *inbound) EOF() {
+	e := (*Engine)(in)
+	close(e.inputEnd)
+	e.inbox.post(func() { e.eof = true })
+}

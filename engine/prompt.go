@@ -1,0 +1,99 @@
+package engine
+
+import (
+	"time"
+
+	"github.com/google/uuid"
+
+	"takeback/protocol"
+)
+
+// prompt is a message of the host that waits for its turn, or has it.
+type prompt struct {
+	protocol.User
+	repeated bool // a prompt with this uuid has been taken before
+}
+
+// query says whether the model is to answer.
+func (p *prompt) query() bool { return p.ShouldQuery == nil || *p.ShouldQuery }
+
+// empty says that there is nothing to answer: the SDKs' recipe for a rewind
+// opens a connection with such a prompt.
+func (p *prompt) empty() bool {
+	switch c := p.Message.Content; len(c) {
+	case 0:
+		return true
+	case 1:
+		return c[0].Type == "text" && (c[0].Text == nil || *c[0].Text == "")
+	}
+	return false
+}
+
+// checkpointed says whether a rewind can go back to this prompt. What the host says in the
+// user's place, and results of tools that it ran, are no points a user knows of.
+func (p *prompt) checkpointed() bool {
+	if p.IsSynthetic || p.repeated || p.empty() {
+		return false
+	}
+	for _, b := range p.Message.Content {
+		if b.Type == "tool_result" {
+			return false
+		}
+	}
+	return true
+}
+
+// label is the start of the prompt, to recognise it by.
+func (p *prompt) label() string {
+	const most = 80
+	text := []rune(p.Message.Content.Text())
+	if len(text) > most {
+		text = append(text[:most-1], '…')
+	}
+	return string(text)
+}
+
+// enqueue takes a prompt. Prompts are never merged: each is one turn.
+func (e *Engine) enqueue(u protocol.User) {
+	p := &prompt{User: u}
+	if p.UUID == "" {
+		p.UUID = uuid.NewString()
+	}
+	known, answered := e.cfg.Transcript.Prompt(p.UUID)
+	p.repeated = e.seen[p.UUID] || known && answered
+	e.seen[p.UUID] = true
+	if p.Priority == "now" {
+		e.queue = append([]*prompt{p}, e.queue...)
+	} else {
+		e.queue = append(e.queue, p)
+	}
+	e.startNext()
+}
+
+// startNext starts the turn of the oldest prompt unless one runs.
+func (e *Engine) startNext() {
+	if e.turn != nil || len(e.queue) == 0 {
+		return
+	}
+	p := e.queue[0]
+	e.queue = e.queue[1:]
+	t := newTurn(e, p)
+	e.turn = t
+	e.files.post(func() {
+		t.began = time.Now()
+		if p.checkpointed() {
+			t.checkpointErr = e.cfg.History.Checkpoint(t.ctx, p.UUID, p.label())
+		}
+		go t.run()
+	})
+}
+
+// turnEnded is posted by the turn as the last thing it does.
+func (e *Engine) turnEnded(t *turn) {
+	t.cancel(nil)
+	e.turn = nil
+	if t.result != nil {
+		e.failed = t.result.IsError
+	}
+	e.startNext()
+}

@@ -1,0 +1,105 @@
+package engine
+
+import (
+	"time"
+
+	"github.com/goccy/go-json/jsontext"
+	"github.com/google/uuid"
+
+	"takeback/engine/session"
+	"takeback/protocol"
+)
+
+// send puts a frame on the stream. It goes on after an interrupt, which ends the
+// turn but not the connection. A host that is gone is the actor's to notice.
+func (t *turn) send(f protocol.Frame) { _ = t.e.cfg.Conn.Send(t.e.ctx, f) }
+
+func (t *turn) sessionID() string { return t.e.cfg.Transcript.ID() }
+
+func (t *turn) sendState(state string) {
+	if t.e.cfg.StateEvents == NoStateEvents {
+		return
+	}
+	t.send(&protocol.SessionState{
+		State:       state,
+		SDKHostOnly: t.e.cfg.StateEvents == HostOnlyStateEvents,
+		SessionID:   t.sessionID(),
+		UUID:        uuid.NewString(),
+	})
+}
+
+func (t *turn) sendInit() {
+	e := t.e
+	tools := []string{}
+	for _, tool := range e.cfg.Tools {
+		tools = append(tools, tool.Spec().Name)
+	}
+	t.send(&protocol.Init{
+		Cwd:               e.cfg.Cwd,
+		SessionID:         t.sessionID(),
+		Tools:             tools,
+		MCPServers:        []protocol.MCPServer{},
+		Model:             e.settings.modelName(),
+		PermissionMode:    e.settings.permissionMode(),
+		SlashCommands:     []string{},
+		APIKeySource:      e.cfg.APIKeySource,
+		ClaudeCodeVersion: e.cfg.Version,
+		OutputStyle:       outputStyle,
+		Agents:            []string{},
+		Skills:            []string{},
+		Plugins:           []struct{}{},
+		UUID:              uuid.NewString(),
+	})
+}
+
+// replay acknowledges the prompt with its uuid: the only way for a host to learn it.
+func (t *turn) replay() {
+	p := t.prompt
+	if !t.e.cfg.ReplayPrompts {
+		return
+	}
+	t.send(&protocol.UserFrame{
+		Message:         p.Raw,
+		ParentToolUseID: p.ParentToolUseID,
+		SessionID:       t.sessionID(),
+		UUID:            p.UUID,
+		Timestamp:       timestamp(),
+		IsReplay:        true,
+		IsSynthetic:     p.IsSynthetic,
+		Origin:          p.Origin,
+	})
+}
+
+// sendBlock sends one block of the model's message, and records it under the same uuid.
+func (t *turn) sendBlock(r *reply, block protocol.Block) {
+	m := r.AssistantMessage
+	m.Content = protocol.Content{block}
+	t.sendAssistant(m, "")
+}
+
+func (t *turn) sendAssistant(m protocol.AssistantMessage, failure string) {
+	id := uuid.NewString()
+	if raw, err := protocol.Marshal(m); err != nil {
+		t.recordErr = err
+	} else {
+		t.record(session.Line{Type: "assistant", UUID: id, Message: raw, IsAPIError: failure != ""})
+	}
+	t.send(&protocol.Assistant{Message: m, SessionID: t.sessionID(), UUID: id, Error: failure})
+}
+
+func (t *turn) sendEvent(raw jsontext.Value) {
+	if t.e.cfg.PartialMessages {
+		t.send(&protocol.StreamEvent{Event: raw, SessionID: t.sessionID(), UUID: uuid.NewString()})
+	}
+}
+
+func timestamp() string { return time.Now().UTC().Format("2006-01-02T15:04:05.000Z") }
+
+// message encodes a message whose blocks came through a decoder or are our own, so it can be encoded.
+func message(role string, content protocol.Content) jsontext.Value {
+	raw, err := protocol.Marshal(protocol.Message{Role: role, Content: content})
+	if err != nil {
+		panic(err)
+	}
+	return raw
+}

@@ -1,0 +1,154 @@
+package session
+
+import (
+	"bytes"
+	"os"
+	"strings"
+
+	"takeback/protocol"
+)
+
+// load reads the conversation: the chain of parents that ends in the last line of the main thread.
+func (t *Transcript) load() error {
+	data, err := os.ReadFile(t.path)
+	if err != nil {
+		return err
+	}
+	lines := map[string]*record{}
+	leaf := ""
+	for line := range bytes.SplitSeq(data, []byte{'\n'}) {
+		// Foreign lines and one that a crash cut short are nobody's parents: skip them.
+		var r record
+		if len(line) == 0 || protocol.Unmarshal(line, &r) != nil || r.UUID == "" {
+			continue
+		}
+		lines[r.UUID] = &r
+		if (r.Type == "user" || r.Type == "assistant") && !r.IsSidechain {
+			leaf = r.UUID
+		}
+	}
+	t.parent = leaf
+	var chain []*record
+	for id := leaf; id != ""; {
+		r := lines[id]
+		if r == nil {
+			break
+		}
+		delete(lines, id) // a file that names a line its own ancestor must not hang us
+		chain = append(chain, r)
+		id = ""
+		if r.ParentUUID != nil {
+			id = *r.ParentUUID
+		}
+	}
+	t.conversation(chain)
+	return nil
+}
+
+// conversation turns a chain, newest first, into messages: a line holds one
+// block of a message, the API wants whole ones.
+func (t *Transcript) conversation(chain []*record) {
+	t.answered = map[string]bool{}
+	var messages []protocol.Message
+	prompt, answer := "", ""
+	for i := len(chain) - 1; i >= 0; i-- {
+		r := chain[i]
+		var m struct {
+			protocol.Message
+			ID string `json:"id"`
+		}
+		if r.IsAPIErrorMessage || protocol.Unmarshal(r.Message, &m) != nil || len(m.Content) == 0 {
+			continue
+		}
+		switch r.Type {
+		case "user":
+			if isPrompt(m.Message, r.IsMeta) {
+				prompt = r.UUID
+				t.answered[prompt] = false
+			}
+		case "assistant":
+			if prompt != "" {
+				t.answered[prompt] = true
+			}
+		default:
+			continue
+		}
+		last := len(messages) - 1
+		if last >= 0 && messages[last].Role == m.Role && (m.Role == "user" || answer == m.ID) {
+			messages[last].Content = append(messages[last].Content, m.Content...)
+		} else {
+			messages = append(messages, m.Message)
+		}
+		answer = m.ID
+	}
+	t.history = repair(messages)
+}
+
+// isPrompt tells what a user typed from tool results and from what takeback said in the user's place.
+func isPrompt(m protocol.Message, isMeta bool) bool {
+	if isMeta || strings.HasPrefix(m.Content.Text(), Interrupted) {
+		return false
+	}
+	for _, b := range m.Content {
+		if b.Type == "tool_result" {
+			return false
+		}
+	}
+	return true
+}
+
+// Interrupted begins the message that stands where a user stopped a turn.
+const Interrupted = "[Request interrupted by user"
+
+// repair makes a conversation fit for the API, which refuses one with a tool
+// call that has no result: a process that was killed in mid-turn leaves such.
+// It answers those, and drops results of calls that aren't there.
+func repair(messages []protocol.Message) []protocol.Message {
+	var repaired []protocol.Message
+	open := map[string]bool{}
+	var order []string
+	closeOpen := func() protocol.Content {
+		var results protocol.Content
+		for _, id := range order {
+			if open[id] {
+				results = append(results, protocol.ToolResult(id, protocol.Text("The session ended before this call did. It may have been carried out in part."), true))
+			}
+		}
+		clear(open)
+		order = nil
+		return results
+	}
+	for _, m := range messages {
+		if m.Role != "user" {
+			if results := closeOpen(); results != nil {
+				repaired = append(repaired, protocol.Message{Role: "user", Content: results})
+			}
+			for _, b := range m.Content {
+				if b.Type == "tool_use" {
+					open[b.ID] = true
+					order = append(order, b.ID)
+				}
+			}
+			repaired = append(repaired, m)
+			continue
+		}
+		var results, rest protocol.Content
+		for _, b := range m.Content {
+			switch {
+			case b.Type != "tool_result":
+				rest = append(rest, b)
+			case open[b.ToolUseID]:
+				results = append(results, b)
+				delete(open, b.ToolUseID)
+			}
+		}
+		results = append(results, closeOpen()...)
+		if content := append(results, rest...); len(content) > 0 {
+			repaired = append(repaired, protocol.Message{Role: "user", Content: content})
+		}
+	}
+	if results := closeOpen(); results != nil {
+		repaired = append(repaired, protocol.Message{Role: "user", Content: results})
+	}
+	return repaired
+}

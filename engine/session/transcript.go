@@ -1,0 +1,216 @@
+// Package session keeps the transcript of a conversation where the SDKs look for
+// it: one JSON line a message, below projects/ in the configuration folder.
+//
+// A transcript is only ever appended to, one write a line, because the SDKs'
+// renameSession and tagSession append to the same file while we run. What is
+// not understood is left alone.
+package session
+
+import (
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"time"
+
+	"github.com/goccy/go-json/jsontext"
+	"github.com/google/uuid"
+
+	"takeback/protocol"
+)
+
+// ErrNotFound says that there is no transcript of the session.
+var ErrNotFound = errors.New("no conversation found")
+
+// ErrExists says that a new session was given the id of an old one.
+var ErrExists = errors.New("session id is already in use")
+
+// Place says where transcripts lie and what their lines say of this process.
+type Place struct {
+	ConfigDir   string // ~/.claude, or what CLAUDE_CONFIG_DIR names
+	ProjectName string // replaces the name made from Cwd, if not ""
+	Cwd         string
+	Version     string
+	Entrypoint  string // sdk-ts, sdk-py, …
+}
+
+func (p Place) projects() string { return filepath.Join(p.ConfigDir, "projects") }
+
+func (p Place) folder() string {
+	name := p.ProjectName
+	if name == "" {
+		name = projectName(p.Cwd)
+	}
+	return filepath.Join(p.projects(), name)
+}
+
+// Transcript is the record of one session. It belongs to one goroutine at a time.
+type Transcript struct {
+	id       string
+	path     string
+	place    Place
+	file     *os.File // opened by the first Append
+	parent   string   // uuid of the last line of the conversation
+	history  []protocol.Message
+	answered map[string]bool // prompts by uuid: has the model begun to answer?
+}
+
+// Create starts a session. Its file appears with the first line.
+func Create(place Place, id string) (*Transcript, error) {
+	switch _, err := find(place, id); {
+	case err == nil:
+		return nil, fmt.Errorf("%w: %s", ErrExists, id)
+	case !errors.Is(err, ErrNotFound):
+		return nil, err
+	}
+	return &Transcript{id: id, place: place, path: filepath.Join(place.folder(), id+".jsonl"), answered: map[string]bool{}}, nil
+}
+
+// Resume opens the session with this id, wherever it was begun.
+func Resume(place Place, id string) (*Transcript, error) {
+	path, err := find(place, id)
+	if err != nil {
+		return nil, err
+	}
+	t := &Transcript{id: id, place: place, path: path}
+	if err := t.load(); err != nil {
+		return nil, fmt.Errorf("read transcript: %w", err)
+	}
+	return t, nil
+}
+
+// find looks in the folder of the working directory first, then in all others:
+// a session may be resumed from elsewhere.
+func find(place Place, id string) (string, error) {
+	if uuid.Validate(id) != nil {
+		return "", fmt.Errorf("%w with session ID: %s", ErrNotFound, id)
+	}
+	path := filepath.Join(place.folder(), id+".jsonl")
+	if _, err := os.Stat(path); err == nil {
+		return path, nil
+	}
+	folders, err := os.ReadDir(place.projects())
+	if err != nil && !errors.Is(err, fs.ErrNotExist) {
+		return "", fmt.Errorf("look for session %s: %w", id, err)
+	}
+	for _, folder := range folders {
+		path := filepath.Join(place.projects(), folder.Name(), id+".jsonl")
+		if _, err := os.Stat(path); err == nil {
+			return path, nil
+		}
+	}
+	return "", fmt.Errorf("%w with session ID: %s", ErrNotFound, id)
+}
+
+// ID is the session's id.
+func (t *Transcript) ID() string { return t.id }
+
+// History is the conversation that the transcript held when it was opened, fit to be sent to a model.
+func (t *Transcript) History() []protocol.Message { return t.history }
+
+// Last is the uuid of the conversation's last line, "" if there is none.
+func (t *Transcript) Last() string { return t.parent }
+
+// Prompt tells whether a prompt with this uuid was in the transcript when it was opened, and
+// whether the model had begun to answer it.
+func (t *Transcript) Prompt(uuid string) (known, answered bool) {
+	answered, known = t.answered[uuid]
+	return known, answered
+}
+
+// Line is one message to record.
+type Line struct {
+	Type       string // user or assistant
+	UUID       string
+	Message    jsontext.Value
+	IsMeta     bool // said by takeback, not by the user
+	IsAPIError bool // shown to the user, never sent to the model
+}
+
+// record is a line of the file. The SDKs read the first and last 64 KiB as
+// text and search them for these very keys.
+type record struct {
+	ParentUUID        *string        `json:"parentUuid"`
+	IsSidechain       bool           `json:"isSidechain"`
+	UserType          string         `json:"userType,omitzero"`
+	Cwd               string         `json:"cwd,omitzero"`
+	SessionID         string         `json:"sessionId"`
+	Version           string         `json:"version,omitzero"`
+	Entrypoint        string         `json:"entrypoint,omitzero"`
+	Type              string         `json:"type"`
+	IsMeta            bool           `json:"isMeta,omitzero"`
+	IsAPIErrorMessage bool           `json:"isApiErrorMessage,omitzero"`
+	Message           jsontext.Value `json:"message"`
+	UUID              string         `json:"uuid"`
+	Timestamp         string         `json:"timestamp"`
+}
+
+// Append records a line behind all others.
+func (t *Transcript) Append(line Line) error {
+	if t.file == nil {
+		if err := t.open(); err != nil {
+			return fmt.Errorf("open transcript: %w", err)
+		}
+	}
+	r := record{
+		UserType:          "external",
+		Cwd:               t.place.Cwd,
+		SessionID:         t.id,
+		Version:           t.place.Version,
+		Entrypoint:        t.place.Entrypoint,
+		Type:              line.Type,
+		IsMeta:            line.IsMeta,
+		IsAPIErrorMessage: line.IsAPIError,
+		Message:           line.Message,
+		UUID:              line.UUID,
+		Timestamp:         time.Now().UTC().Format("2006-01-02T15:04:05.000Z"),
+	}
+	if t.parent != "" {
+		r.ParentUUID = &t.parent
+	}
+	data, err := protocol.Marshal(&r)
+	if err != nil {
+		return fmt.Errorf("encode transcript line: %w", err)
+	}
+	if _, err := t.file.Write(append(data, '\n')); err != nil {
+		return fmt.Errorf("append to transcript: %w", err)
+	}
+	t.parent = line.UUID
+	return nil
+}
+
+// open opens the file for appending. A last line that a crash cut short is
+// ended, so that the next one stands alone.
+func (t *Transcript) open() error {
+	if err := os.MkdirAll(filepath.Dir(t.path), 0o700); err != nil {
+		return err
+	}
+	f, err := os.OpenFile(t.path, os.O_RDWR|os.O_CREATE|os.O_APPEND, 0o600)
+	if err != nil {
+		return err
+	}
+	var last [1]byte
+	if end, err := f.Seek(0, 2); err == nil && end > 0 {
+		if _, err := f.ReadAt(last[:], end-1); err == nil && last[0] != '\n' {
+			if _, err := f.Write([]byte{'\n'}); err != nil {
+				return errors.Join(err, f.Close())
+			}
+		}
+	}
+	t.file = f
+	return nil
+}
+
+// Close closes the file.
+func (t *Transcript) Close() error {
+	if t.file == nil {
+		return nil
+	}
+	err := t.file.Close()
+	t.file = nil
+	if errors.Is(err, fs.ErrClosed) {
+		return nil
+	}
+	return err
+}

@@ -1,0 +1,100 @@
+package engine
+
+import (
+	"slices"
+	"sync"
+
+	"takeback/protocol"
+)
+
+// settings are what the host may change while a turn runs.
+type settings struct {
+	mu     sync.Mutex
+	mode   string
+	model  string
+	system *string
+	append string
+}
+
+func newSettings(cfg Config) *settings {
+	s := &settings{mode: cfg.PermissionMode, model: cfg.ModelName, system: cfg.SystemPrompt, append: cfg.AppendPrompt}
+	if s.mode == "" {
+		s.mode = ModeDefault
+	}
+	if s.model == "" {
+		s.model = cfg.Model.Models()[0].Value
+	}
+	return s
+}
+
+func (s *settings) permissionMode() string {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.mode
+}
+
+func (s *settings) setPermissionMode(mode string) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.mode = mode
+}
+
+func (s *settings) modelName() string {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.model
+}
+
+func (s *settings) setModel(name string) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.model = name
+}
+
+func (s *settings) setSystemPrompt(system *string, appended string) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if system != nil {
+		s.system = system
+	}
+	if appended != "" {
+		s.append = appended
+	}
+}
+
+// systemPrompt is the host's own prompt, which may be empty on purpose, else
+// ours for work in cwd; the host's addition comes behind either.
+func (s *settings) systemPrompt(cwd string) protocol.Content {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	var prompt protocol.Content
+	switch {
+	case s.system == nil:
+		prompt = protocol.Text(basePrompt + "\n\nWorking directory: " + cwd)
+	case *s.system != "":
+		prompt = protocol.Text(*s.system)
+	}
+	if s.append != "" {
+		prompt = append(prompt, protocol.Text(s.append)...)
+	}
+	return prompt
+}
+
+// basePrompt is for hosts that leave the system prompt to us.
+const basePrompt = "You are an agent that works on a user's files with the tools you are given. " +
+	"Look before you change anything, do what was asked and no more, and say plainly what you did and what you could not do."
+
+// The permission modes that the SDKs know.
+const (
+	ModeAcceptEdits = "acceptEdits"
+	ModeAuto        = "auto"
+	ModeBypass      = "bypassPermissions"
+	ModeDefault     = "default"
+	ModeDontAsk     = "dontAsk"
+	ModePlan        = "plan"
+)
+
+// ValidMode tells whether the SDKs know a permission mode by this name.
+func ValidMode(mode string) bool {
+	return slices.Contains([]string{ModeAcceptEdits, ModeAuto, ModeBypass, ModeDefault, ModeDontAsk, ModePlan}, mode)
+}
