@@ -1,15 +1,22 @@
-// Package filehistory keeps the bytes of everything an agent is about to
-// change, and puts files back to any checkpoint. It knows nothing of agents or
-// of their protocols.
 package filehistory
 
 import (
 	"context"
 	"errors"
 	"fmt"
-	"io/fs"
 	"log/slog"
+	"os"
+	"path/filepath"
+	"strconv"
+	"strings"
+	"sync"
 	"time"
+
+	"golang.org/x/sync/semaphore"
+
+	"takeback/filehistory/internal/blob"
+	"takeback/filehistory/internal/disk"
+	"takeback/filehistory/internal/journal"
 )
 
 var (
@@ -17,6 +24,8 @@ var (
 	ErrNoCheckpoint = errors.New("no checkpoint has this id")
 	// ErrNothingToUndo says that no rewind is left that the word "undo" could mean.
 	ErrNothingToUndo = errors.New("no rewind to undo")
+
+	errClosed = errors.New("the file history is closed")
 )
 
 // Undo stands in the place of an id and means: the state before the newest
@@ -27,7 +36,7 @@ const Undo = "undo"
 type LockedError struct{ PID int }
 
 func (e *LockedError) Error() string {
-	return fmt.Sprintf("the history is in use by process %d", e.PID)
+	return fmt.Sprintf("the file history is in use by process %d", e.PID)
 }
 
 // UndoRefusedError says that the session changed Paths since the rewind that
@@ -46,117 +55,244 @@ type Options struct {
 	Log *slog.Logger // nothing is logged if nil
 }
 
+// How long a lock is waited for. A rewind often meets the process that it
+// resumes, which is about to end; a turn can wait for longer.
+const (
+	rewindPatience = 4 * time.Second
+	changePatience = 10 * time.Second
+)
+
 // A Store is one session's history. Its methods may be called from several
 // goroutines. A nil *Store records nothing and knows no checkpoint: file
 // checkpointing is off.
-type Store struct{}
+type Store struct {
+	dir   string
+	log   *slog.Logger
+	fs    *disk.FS
+	blobs *blob.Store
+
+	// A change in progress holds one, a rewind all. Waiters are served in their
+	// order, so a rewind waits for the changes that began before it, no others.
+	progress *semaphore.Weighted
+	locking  *semaphore.Weighted // held while the lock is waited for
+	// Inodes that a rewind replaced are freed behind the reply, under this.
+	freeing sync.WaitGroup
+
+	mu      sync.Mutex
+	index   *index
+	size    int64 // of the journal, when it was last read
+	whole   int64 // of it, lines that end
+	lock    *os.File
+	journal *journal.Writer // nil until the lock is held
+	closed  bool
+
+	rewindPatience, changePatience time.Duration
+}
+
+const everything = 1 << 30
 
 // Open reads the store in dir. It creates, locks and changes nothing: a store
 // that does not exist yet is empty, and its folder appears with the first checkpoint.
-func Open(dir string, opts Options) (*Store, error) { return &Store{}, nil }
-
-// Checkpoint marks the point that Plan and Rewind go back to under id: all
-// changes from here on come after it. label is for people (the start of the prompt).
-// A repeated id is not an error and moves nothing.
-func (s *Store) Checkpoint(ctx context.Context, id, label string) error { return nil }
-
-// Begin saves what stands at each path and returns once that is safe on disk.
-// A path's missing parent folders are recorded with it. by names who changes
-// it (a tool and its call). Nothing may be written before Begin has returned;
-// the caller ends the change with [Change.Done], also when the write failed.
-func (s *Store) Begin(ctx context.Context, by string, paths ...string) (*Change, error) {
-	return &Change{}, nil
+func Open(dir string, opts Options) (*Store, error) {
+	dir, err := filepath.Abs(dir)
+	if err != nil {
+		return nil, fmt.Errorf("open file history: %w", err)
+	}
+	s := &Store{
+		dir:            dir,
+		log:            opts.Log,
+		fs:             &disk.FS{},
+		progress:       semaphore.NewWeighted(everything),
+		locking:        semaphore.NewWeighted(1),
+		rewindPatience: rewindPatience,
+		changePatience: changePatience,
+	}
+	if s.log == nil {
+		s.log = slog.New(slog.DiscardHandler)
+	}
+	if err := s.load(); err != nil {
+		return nil, fmt.Errorf("open file history: %w", err)
+	}
+	return s, nil
 }
 
-// A Change is a write in progress. A rewind waits for it.
-type Change struct{}
+func (s *Store) journalPath() string { return filepath.Join(s.dir, "journal") }
 
-// Done records what the change left behind.
-func (c *Change) Done() error { return nil }
-
-// Uncovered records that something ran whose changes the store cannot see: a
-// shell command, say. Plans and rewinds across it say so.
-func (s *Store) Uncovered(ctx context.Context, what, reason string) error { return nil }
-
-// RewindOptions of Plan and Rewind. The zero value works.
-type RewindOptions struct{}
-
-// Plan tells what Rewind would do, and touches nothing.
-func (s *Store) Plan(ctx context.Context, id string, opts RewindOptions) (*Report, error) {
-	return nil, ErrNoCheckpoint
+func (s *Store) load() error {
+	index := newIndex()
+	blobs := blob.New(s.fs, s.dir)
+	whole, size, err := journal.Read(s.journalPath(), func(r *journal.Record) {
+		index.apply(r)
+		if r != nil && r.Type == journal.Before && r.State.Kind == journal.File {
+			blobs.Know(refOf(r.State))
+		}
+	})
+	if err != nil {
+		return err
+	}
+	s.index, s.blobs, s.whole, s.size = index, blobs, whole, size
+	return nil
 }
 
-// Rewind puts every path that was changed after id back to what stood there
-// just before its first change after id. id is a checkpoint, the UndoID of an
-// earlier rewind, or [Undo]. The error is non-nil only if nothing was done;
-// what could not be done for single paths is in the report.
-func (s *Store) Rewind(ctx context.Context, id string, opts RewindOptions) (*Report, error) {
-	return nil, ErrNoCheckpoint
+// refresh reads the journal again if another process wrote to it.
+func (s *Store) refresh() error {
+	info, err := disk.Lstat(s.journalPath())
+	if err != nil || info.Size == s.size {
+		return nil
+	}
+	return s.load()
 }
 
-// A Report says what a rewind did, or a plan would do, path by path.
-type Report struct {
-	ID           string       // the checkpoint, also where the word "undo" was given
-	Files        []FileChange // paths changed, sorted; without those in Problems and Skipped
-	SkippedLinks []string     // left alone, by promise P7
-	Conflicts    []Conflict   // changed by somebody else since
-	Uncovered    []Uncovered
-	Problems     []Problem // not restored, and why
-	UndoID       string    // names the state before this rewind; empty if it changed nothing
+// acquire takes the lock and makes the store ready for writing.
+func (s *Store) acquire(ctx context.Context, patience time.Duration) error {
+	if err := s.locking.Acquire(ctx, 1); err != nil {
+		return err
+	}
+	defer s.locking.Release(1)
+	s.mu.Lock()
+	held, closed := s.journal != nil, s.closed
+	s.mu.Unlock()
+	if closed {
+		return errClosed
+	}
+	if held {
+		return nil
+	}
+	if err := s.fs.MkdirPrivate(s.dir); err != nil {
+		return fmt.Errorf("make file history: %w", err)
+	}
+	lock, err := s.waitForLock(ctx, patience)
+	if err != nil {
+		return fmt.Errorf("lock file history: %w", err)
+	}
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if err := s.takeOver(); err != nil {
+		lock.Close()
+		return fmt.Errorf("make file history ready: %w", err)
+	}
+	s.lock = lock
+	return nil
 }
 
-// Action is what a rewind does to one path.
-type Action string
+const lockPoll = 10 * time.Millisecond
 
-const (
-	Restore Action = "restore" // what stood there comes back
-	Remove  Action = "remove"  // nothing stood there
-	Chmod   Action = "chmod"   // only mode bits differ
-)
-
-// FileChange is one path that a rewind changes. Lines are counted in the
-// direction of the rewind; -1 for what has no lines (folders, binary content).
-type FileChange struct {
-	Path                  string
-	Kind                  fs.FileMode // type bits of what is restored or removed
-	Action                Action
-	Insertions, Deletions int
+func (s *Store) waitForLock(ctx context.Context, patience time.Duration) (*os.File, error) {
+	f, err := s.fs.OpenPrivate(filepath.Join(s.dir, "lock"))
+	if err != nil {
+		return nil, err
+	}
+	ctx, cancel := context.WithTimeoutCause(ctx, patience, errPatience)
+	defer cancel()
+	poll := time.NewTicker(lockPoll)
+	defer poll.Stop()
+	for {
+		ok, err := disk.TryLock(f)
+		if ok {
+			err = s.signLock(f)
+		}
+		if err != nil {
+			return nil, errors.Join(err, f.Close())
+		}
+		if ok {
+			return f, nil
+		}
+		select {
+		case <-poll.C:
+		case <-ctx.Done():
+			err := context.Cause(ctx)
+			if errors.Is(err, errPatience) {
+				err = &LockedError{PID: lockHolder(f)}
+			}
+			return nil, errors.Join(err, f.Close())
+		}
+	}
 }
 
-// Conflict is a path that held neither what the session left nor the target.
-type Conflict struct{ Path, Reason string }
+var errPatience = errors.New("waited long enough")
 
-// Uncovered is something that ran after the checkpoint and may have changed
-// files that the store does not know.
-type Uncovered struct{ What, Reason string }
-
-// Problem is a path that could not be restored.
-type Problem struct {
-	Path string
-	Err  error
+func (s *Store) signLock(f *os.File) error {
+	if err := s.fs.Truncate(f, 0); err != nil {
+		return err
+	}
+	return s.fs.Write(f, fmt.Appendln(nil, os.Getpid()), 0)
 }
 
-// CheckpointInfo describes one checkpoint.
-type CheckpointInfo struct {
-	ID, Label string
-	Time      time.Time
+func lockHolder(f *os.File) int {
+	text := make([]byte, 32)
+	n, _ := f.ReadAt(text, 0)
+	pid, _ := strconv.Atoi(strings.TrimSpace(string(text[:n])))
+	return pid
+}
+
+func (s *Store) takeOver() error {
+	if err := s.refresh(); err != nil {
+		return err
+	}
+	if err := s.blobs.Prepare(); err != nil {
+		return err
+	}
+	w, err := journal.Append(s.fs, s.journalPath(), s.whole, s.size)
+	if err != nil {
+		return err
+	}
+	s.journal = w
+	if err := errors.Join(s.fs.SyncDir(s.dir), s.recover()); err != nil {
+		s.journal = nil
+		return errors.Join(err, w.Close())
+	}
+	return nil
+}
+
+// record appends to the journal and, once that worked, to the index.
+func (s *Store) record(records ...*journal.Record) error {
+	if s.journal == nil {
+		return errClosed
+	}
+	now := time.Now().UnixMilli()
+	next := s.index.nextChange
+	for _, r := range records {
+		r.Time = now
+		if r.Type == journal.Before {
+			r.Change = next
+			next++
+		}
+	}
+	if err := s.journal.Add(records...); err != nil {
+		return err
+	}
+	for _, r := range records {
+		s.index.apply(r)
+	}
+	return nil
 }
 
 // Checkpoints lists the checkpoints, oldest first.
-func (s *Store) Checkpoints() []CheckpointInfo { return nil }
+func (s *Store) Checkpoints() []CheckpointInfo {
+	if s == nil {
+		return nil
+	}
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return append([]CheckpointInfo(nil), s.index.checkpoints...)
+}
 
 // Close flushes and unlocks the store.
-func (s *Store) Close() error { return nil }
-
-// WriteFile makes path hold content, wholly or not at all: a temporary file
-// beside it is renamed over it. Mode, owner and extended attributes of a file
-// that stood there are kept; a new file gets perm less the umask. Missing
-// parents are made. A path that is not a regular file is refused.
-func WriteFile(path string, content []byte, perm fs.FileMode) error { return nil }
-
-// ReadFile gives the bytes that stood at path when the checkpoint was made, for
-// showing a diff. It fails with [ErrNoCheckpoint], or fs.ErrNotExist where
-// nothing stood there.
-func (s *Store) ReadFile(ctx context.Context, id, path string) ([]byte, error) {
-	return nil, ErrNoCheckpoint
+func (s *Store) Close() error {
+	if s == nil {
+		return nil
+	}
+	s.freeing.Wait()
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.closed {
+		return nil
+	}
+	s.closed = true
+	err := s.blobs.Close()
+	if s.journal != nil {
+		err = errors.Join(err, s.journal.Close(), s.lock.Close())
+		s.journal = nil
+	}
+	return err
 }

@@ -212,6 +212,14 @@ func (d *FS) Chmod(path string, mode fs.FileMode) error {
 	return errors.Join(f.Chmod(mode), f.Close())
 }
 
+// ChmodFile sets the mode of an open file.
+func (d *FS) ChmodFile(f *os.File, mode fs.FileMode) error {
+	if err := d.allow("chmod", f.Name()); err != nil {
+		return err
+	}
+	return f.Chmod(mode)
+}
+
 // OpenRegular opens a regular file for reading. What is not regular fails with
 // [ErrNotRegular] at once.
 func OpenRegular(path string) (*os.File, Info, error) {
@@ -234,6 +242,22 @@ func OpenRegular(path string) (*os.File, Info, error) {
 		return nil, Info{}, errors.Join(err, f.Close())
 	}
 	return f, infoOf(st), nil
+}
+
+// Overwrite puts content into a regular file in place.
+func Overwrite(path string, content []byte) error {
+	f, err := os.OpenFile(path, os.O_WRONLY|noFollow|noWait, 0)
+	if err != nil {
+		return err
+	}
+	if st, err := f.Stat(); err != nil || !st.Mode().IsRegular() {
+		return errors.Join(ErrNotRegular, err, f.Close())
+	}
+	_, err = f.WriteAt(content, 0)
+	if err == nil {
+		err = f.Truncate(int64(len(content)))
+	}
+	return errors.Join(err, f.Close())
 }
 
 // ErrNotRegular says that a path holds something other than a regular file.

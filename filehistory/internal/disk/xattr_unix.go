@@ -36,16 +36,22 @@ func Xattrs(path string) (map[string][]byte, error) {
 	return attrs, nil
 }
 
-// SetXattrs gives path, which is not a link, exactly these attributes, as far
-// as the system lets it.
+// SetXattrs gives path, which is not a link, these attributes and no access
+// list but theirs, as far as the system lets it.
 func (d *FS) SetXattrs(path string, attrs map[string][]byte) error {
-	if len(attrs) == 0 {
-		return nil
-	}
 	if err := d.allow("setxattr", path); err != nil {
 		return err
 	}
+	inherited, err := Xattrs(path)
+	if err != nil {
+		return err
+	}
 	var errs []error
+	for key := range inherited {
+		if _, ok := attrs[key]; !ok { // from the default access list of the folder
+			errs = append(errs, unix.Lremovexattr(path, key))
+		}
+	}
 	for key, value := range attrs {
 		errs = append(errs, unix.Lsetxattr(path, key, value, 0))
 	}

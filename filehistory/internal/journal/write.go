@@ -75,6 +75,9 @@ func (w *Writer) Add(records ...*Record) error {
 func (w *Writer) write(b []byte) error {
 	w.mu.Lock()
 	defer w.mu.Unlock()
+	if len(b) == 0 {
+		return nil
+	}
 	if err := w.cut(); err != nil {
 		return fmt.Errorf("append to journal: %w", err)
 	}

@@ -1,0 +1,309 @@
+package filehistory
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"runtime"
+	"slices"
+
+	"golang.org/x/sync/errgroup"
+
+	"takeback/filehistory/internal/blob"
+	"takeback/filehistory/internal/disk"
+	"takeback/filehistory/internal/journal"
+)
+
+// verdict is what a plan decides for one path.
+type verdict int
+
+const (
+	same    verdict = iota // it holds what it should
+	differs                // it must change: see the action
+	skipped                // it is, or lies behind, something that is not the session's
+	failed                 // see the error
+)
+
+// step is one path of a plan, and how far a rewind came with it.
+type step struct {
+	*target
+	now     journal.State
+	verdict verdict
+	err     error
+	drift   string // what somebody else did to it
+	change  FileChange
+
+	record     *journal.Record
+	staged     string // a temporary file with the new content
+	obstructed bool   // what stands there has to be moved aside first
+	aside      string // where that was moved
+	done       bool
+	lost       error // what of it could not be kept, though it came back
+}
+
+func (t *step) fail(err error) { t.verdict, t.err = failed, err }
+
+// plan is one look at the disk. A dry run shows it, a rewind carries it out.
+type plan struct {
+	blobs     *blob.Store
+	batch     *blob.Batch // takes what will be overwritten; nil in a dry run
+	id        string
+	undoes    string
+	steps     []*step
+	byPath    map[string]*step
+	ways      map[string]way
+	uncovered []Uncovered
+}
+
+// Plan tells what Rewind would do, and touches nothing.
+func (s *Store) Plan(ctx context.Context, id string, _ RewindOptions) (*Report, error) {
+	if s == nil {
+		return nil, ErrNoCheckpoint
+	}
+	s.mu.Lock()
+	if s.journal == nil && !s.closed {
+		if err := s.refresh(); err != nil {
+			s.mu.Unlock()
+			return nil, fmt.Errorf("plan: %w", err)
+		}
+	}
+	s.mu.Unlock()
+	p, err := s.plan(ctx, id, nil)
+	if err != nil {
+		return nil, fmt.Errorf("plan: %w", err)
+	}
+	return p.report(), nil
+}
+
+func (s *Store) plan(ctx context.Context, id string, batch *blob.Batch) (*plan, error) {
+	p := &plan{batch: batch, id: id, byPath: make(map[string]*step), ways: make(map[string]way)}
+	s.mu.Lock()
+	p.blobs = s.blobs
+	seq, of, err := s.index.resolve(id)
+	if err != nil {
+		s.mu.Unlock()
+		return nil, err
+	}
+	if of != nil {
+		p.id, p.undoes = of.id, of.id
+	}
+	targets := s.index.since(seq)
+	p.uncovered = s.index.gapsAfter(seq)
+	s.mu.Unlock()
+	for _, t := range targets {
+		st := &step{target: t}
+		p.steps = append(p.steps, st)
+		p.byPath[t.path] = st
+		p.survey(st)
+	}
+	if err := p.compareAll(ctx); err != nil {
+		return nil, err
+	}
+	p.settleFolders()
+	return p, nil
+}
+
+// way is what leads to a path.
+type way int
+
+const (
+	open    way = iota
+	missing     // a folder is not there; a rewind makes it
+	linked      // a link that is not the session's
+	blocked     // something else stands where a folder is needed
+)
+
+// way looks at dir and all above it. Steps come sorted, so what is planned for a
+// folder is known before what is in it.
+func (p *plan) way(dir string) way {
+	if known, ok := p.ways[dir]; ok {
+		return known
+	}
+	w := open
+	if parent := filepath.Dir(dir); parent != dir {
+		if w = p.way(parent); w == open {
+			w = p.enter(dir)
+		}
+	}
+	p.ways[dir] = w
+	return w
+}
+
+func (p *plan) enter(dir string) way {
+	info, err := disk.Lstat(dir)
+	switch {
+	case errors.Is(err, fs.ErrNotExist):
+		return missing
+	case err != nil:
+		return blocked
+	case info.Mode.IsDir():
+		return open
+	}
+	if st := p.byPath[dir]; st != nil && st.want.Kind == journal.Dir && st.verdict == differs && !st.done {
+		return missing // the session left it so, and the folder comes back first
+	}
+	if info.Mode.IsRegular() {
+		return blocked
+	}
+	return linked
+}
+
+// survey decides what can be decided without reading content.
+func (p *plan) survey(st *step) {
+	st.now = journal.State{Kind: journal.Absent}
+	switch p.way(filepath.Dir(st.path)) {
+	case linked:
+		st.verdict = skipped
+		return
+	case blocked:
+		if st.want.Kind != journal.Absent {
+			st.fail(errors.New("something else stands where its folder was"))
+		}
+		return
+	case open:
+		var err error
+		if st.now, err = look(st.path); err != nil {
+			st.fail(err)
+			return
+		}
+	}
+	st.judge()
+}
+
+func (st *step) judge() {
+	want, now, left := st.want, st.now, st.left
+	leftDir := left != nil && left.Kind == journal.Dir
+	switch {
+	case st.parent && !leftDir: // the change did not make it after all
+	case want.Kind == journal.Lost:
+		st.fail(fmt.Errorf("what stood here was not captured: %s", want.Why))
+	case now.Kind == want.Kind && now.Kind != journal.File && alike(now, want):
+	case now.Kind == journal.Special:
+		st.verdict = skipped
+	case want.Kind == journal.Special:
+		st.fail(errors.New("a pipe, socket or device cannot be restored"))
+	case now.Kind == journal.Link && !(left != nil && alike(now, *left)):
+		st.verdict = skipped
+	case now.Kind == journal.Dir && !leftDir && want.Kind != journal.Dir:
+		st.verdict = skipped
+	default:
+		st.verdict = differs
+		st.obstructed = now.Kind == journal.Dir && want.Kind != journal.Absent && want.Kind != journal.Dir ||
+			want.Kind == journal.Dir && now.Kind != journal.Absent && now.Kind != journal.Dir
+		st.plan()
+	}
+}
+
+// plan fills in the action.
+func (st *step) plan() {
+	st.change = FileChange{Path: st.path, Kind: typeBits(st.want.Kind), Action: Restore, Insertions: -1, Deletions: -1}
+	switch {
+	case st.want.Kind == journal.Absent:
+		st.change.Action, st.change.Kind = Remove, typeBits(st.now.Kind)
+	case st.want.Kind == journal.Dir && st.now.Kind == journal.Dir:
+		st.change.Action = Chmod
+	}
+	if st.left != nil && !alike(*st.left, st.now) {
+		st.drift = driftOf(*st.left, st.now)
+	}
+}
+
+func driftOf(left, now journal.State) string {
+	switch {
+	case now.Kind == journal.Absent:
+		return "removed by somebody else"
+	case left.Kind == journal.Absent:
+		return "made by somebody else"
+	}
+	return "changed by somebody else"
+}
+
+// compareAll reads contents, side by side.
+func (p *plan) compareAll(ctx context.Context) error {
+	g, ctx := errgroup.WithContext(ctx)
+	g.SetLimit(runtime.GOMAXPROCS(0))
+	const share = 16 // steps for each task: a task a step costs more than a small file
+	for steps := range slices.Chunk(p.steps, share) {
+		g.Go(func() error {
+			for _, st := range steps {
+				if err := ctx.Err(); err != nil {
+					return err
+				}
+				if st.verdict == differs {
+					p.compare(st)
+				}
+			}
+			return nil
+		})
+	}
+	return g.Wait()
+}
+
+// settleFolders keeps folders that would not be empty: nothing is removed that
+// the plan does not name.
+func (p *plan) settleFolders() {
+	for _, st := range slices.Backward(p.steps) {
+		if st.verdict != differs || st.now.Kind != journal.Dir || st.want.Kind == journal.Dir {
+			continue
+		}
+		empty, err := p.emptied(st.path)
+		switch {
+		case err != nil:
+			st.fail(err)
+		case !empty && st.want.Kind == journal.Absent:
+			st.verdict = same
+		case !empty:
+			st.fail(errors.New("a folder that is not empty stands in its place"))
+		}
+	}
+}
+
+func (p *plan) emptied(dir string) (bool, error) {
+	f, err := os.Open(dir)
+	if err != nil {
+		return false, err
+	}
+	defer f.Close()
+	for {
+		const some = 256
+		names, err := f.Readdirnames(some)
+		for _, name := range names {
+			st := p.byPath[filepath.Join(dir, name)]
+			if st == nil || st.verdict != differs || st.want.Kind != journal.Absent {
+				return false, nil
+			}
+		}
+		if len(names) == 0 {
+			if err != nil && !errors.Is(err, io.EOF) {
+				return false, err
+			}
+			return true, nil
+		}
+	}
+}
+
+func (p *plan) report() *Report {
+	r := &Report{ID: p.id, Uncovered: p.uncovered}
+	for _, st := range p.steps {
+		switch st.verdict {
+		case same:
+			continue
+		case skipped:
+			r.SkippedLinks = append(r.SkippedLinks, st.path)
+			continue
+		case failed:
+			r.Problems = append(r.Problems, Problem{Path: st.path, Err: st.err})
+		case differs:
+			r.Files = append(r.Files, st.change)
+		}
+		if st.drift != "" {
+			r.Conflicts = append(r.Conflicts, Conflict{Path: st.path, Reason: st.drift})
+		}
+	}
+	slices.SortFunc(r.Files, func(a, b FileChange) int { return comparePaths(a.Path, b.Path) })
+	return r
+}

@@ -1,0 +1,315 @@
+package filehistory
+
+import (
+	"errors"
+	"fmt"
+	"io/fs"
+	"path/filepath"
+	"runtime"
+	"slices"
+
+	"golang.org/x/sync/errgroup"
+
+	"takeback/filehistory/internal/disk"
+	"takeback/filehistory/internal/journal"
+)
+
+// stage makes all new content ready beside its place, checked and flushed,
+// before anything is replaced: what cannot be read or has no room fails here,
+// where it costs nothing.
+func (w *work) stage() {
+	var g errgroup.Group
+	g.SetLimit(runtime.GOMAXPROCS(0))
+	for _, st := range w.steps {
+		if st.want.Kind != journal.File && st.want.Kind != journal.Link || st.change.Action == Chmod {
+			continue
+		}
+		g.Go(func() error {
+			temp := temporary(w.id, st.path, st.record.Change, st.record.Up)
+			if err := w.s.stage(temp, st); err != nil {
+				_ = w.s.fs.Remove(temp) // may not even be there
+				st.fail(fmt.Errorf("stage: %w", err))
+				return nil
+			}
+			st.staged = temp
+			return nil
+		})
+	}
+	_ = g.Wait() // each step keeps its own error
+	var staged []string
+	for _, st := range w.steps {
+		if st.staged != "" {
+			staged = append(staged, st.staged)
+		}
+	}
+	if err := w.s.fs.SyncTogether(staged); err != nil {
+		for _, st := range w.steps {
+			if st.staged != "" {
+				w.unstage(st, fmt.Errorf("flush what was staged: %w", err))
+			}
+		}
+	}
+}
+
+func (w *work) unstage(st *step, err error) {
+	st.fail(err)
+	if st.staged != "" {
+		_ = w.s.fs.Remove(st.staged) // else the next process that writes removes it
+		st.staged = ""
+	}
+}
+
+func (s *Store) stage(temp string, st *step) error {
+	if st.want.Kind == journal.Link {
+		return s.fs.Symlink(string(st.want.Link), temp)
+	}
+	f, err := s.fs.Create(temp)
+	if err != nil {
+		return err
+	}
+	if err := s.blobs.CopyTo(f, refOf(st.want)); err != nil {
+		return errors.Join(err, f.Close())
+	}
+	mode := st.want.Mode
+	st.lost = s.fs.Chown(f, st.want.UID, st.want.GID)
+	if st.lost != nil { // these bits would now lend the rights of another user
+		mode &^= fs.ModeSetuid | fs.ModeSetgid
+	}
+	st.lost = errors.Join(st.lost, s.fs.SetXattrs(temp, st.want.Xattrs))
+	return errors.Join(s.fs.ChmodFile(f, mode), f.Close())
+}
+
+// replace changes what stands at the paths: folders and replacements first,
+// removals last, so that whatever goes wrong there is more than needed, not less.
+func (w *work) replace() {
+	w.each(w.steps, func(st *step) bool { return st.obstructed }, w.moveAside)
+	w.makeFolders()
+	w.plan.ways = make(map[string]way)
+	w.each(w.steps, func(st *step) bool { return st.staged != "" }, w.swap)
+	w.each(w.steps, func(st *step) bool { return st.change.Action == Chmod }, w.chmod)
+	backward := slices.Clone(w.steps)
+	slices.Reverse(backward)
+	w.each(backward, func(st *step) bool { return st.change.Action == Remove }, w.remove)
+	for _, st := range backward {
+		if st.aside != "" {
+			w.settleAside(st)
+		}
+	}
+	w.each(backward, func(st *step) bool { return st.want.Kind == journal.Dir && st.change.Action == Restore }, w.finishFolder)
+}
+
+func (w *work) each(steps []*step, which func(*step) bool, do func(*step) error) {
+	for _, st := range steps {
+		if st.verdict != differs || !which(st) {
+			continue
+		}
+		if err := do(st); err != nil {
+			w.unstage(st, err)
+		}
+	}
+}
+
+var errChanging = errors.New("it is being changed by somebody else; ask again")
+
+// check looks once more before a path is touched.
+//
+// RACE: between this look and the change somebody may still put something
+// there. What is lost then is what they wrote within microseconds; a link that
+// they put there is itself replaced, never followed. A folder on the way that
+// becomes a link in that window is followed: no portable call prevents it.
+func (w *work) check(st *step) error {
+	switch w.plan.way(filepath.Dir(w.actual(st.path))) {
+	case linked, blocked:
+		return errors.New("its folder was replaced")
+	}
+	now, err := look(w.actual(st.path))
+	if err != nil {
+		return err
+	}
+	if now.Kind == journal.Dir && st.now.Kind == journal.Dir && now.Ino == st.now.Ino {
+		return nil // its times move with what is in it
+	}
+	if now.Kind == journal.Absent && st.now.Kind == journal.Absent || sameFile(now, st.now) {
+		return nil
+	}
+	return errChanging
+}
+
+// actual is where a path is now, if a folder on its way was moved aside.
+func (w *work) actual(path string) string {
+	if len(w.moved) == 0 {
+		return path
+	}
+	for dir := filepath.Dir(path); dir != filepath.Dir(dir); dir = filepath.Dir(dir) {
+		if aside, ok := w.moved[dir]; ok {
+			return aside + path[len(dir):]
+		}
+	}
+	return path
+}
+
+func (w *work) moveAside(st *step) error {
+	if err := w.check(st); err != nil {
+		return err
+	}
+	aside := temporary(w.id, st.path, st.record.Change, st.record.Up) + asideSuffix
+	if err := w.s.fs.Rename(st.path, aside); err != nil {
+		return err
+	}
+	st.aside, w.moved[st.path] = aside, aside
+	return nil
+}
+
+func (w *work) makeFolders() {
+	type dir struct {
+		path string
+		st   *step
+	}
+	var dirs []dir
+	for _, r := range w.parents {
+		dirs = append(dirs, dir{path: r.Path.String()})
+	}
+	for _, st := range w.steps {
+		if st.want.Kind == journal.Dir && st.change.Action == Restore && st.verdict == differs {
+			dirs = append(dirs, dir{st.path, st})
+		}
+	}
+	slices.SortFunc(dirs, func(a, b dir) int { return comparePaths(a.path, b.path) })
+	for _, d := range dirs {
+		if d.st == nil {
+			_ = w.s.fs.Mkdir(d.path, fs.ModePerm) // the files that need it will tell
+			continue
+		}
+		const whileFilling = 0o700
+		if err := w.s.fs.Mkdir(d.path, whileFilling); err != nil {
+			d.st.fail(err)
+			continue
+		}
+		d.st.done = true
+	}
+}
+
+// finishFolder gives a folder that came back its mode, once it is filled.
+func (w *work) finishFolder(st *step) error {
+	return w.s.fs.Chmod(st.path, st.want.Mode)
+}
+
+func (w *work) swap(st *step) error {
+	if st.aside == "" {
+		if err := w.check(st); err != nil {
+			return err
+		}
+	}
+	w.hold(st)
+	if err := w.s.fs.Rename(st.staged, st.path); err != nil {
+		return err
+	}
+	st.staged, st.done = "", true
+	return nil
+}
+
+// maxHeld bounds the files held open.
+const maxHeld = 4096
+
+// hold keeps a replaced inode until after the reply: giving its blocks back is
+// most of what a rename over it costs.
+func (w *work) hold(st *step) {
+	if st.now.Kind != journal.File || len(w.held) >= maxHeld {
+		return
+	}
+	if f, err := disk.Hold(w.actual(st.path)); err == nil {
+		w.held = append(w.held, f)
+	}
+}
+
+func (w *work) chmod(st *step) error {
+	if err := w.check(st); err != nil {
+		return err
+	}
+	if err := w.s.fs.Chmod(st.path, st.want.Mode); err != nil {
+		return err
+	}
+	st.done = true
+	return nil
+}
+
+func (w *work) remove(st *step) error {
+	if err := w.check(st); err != nil {
+		return err
+	}
+	w.hold(st)
+	if err := w.s.fs.Remove(w.actual(st.path)); err != nil {
+		return err
+	}
+	st.done = true
+	return nil
+}
+
+// settleAside removes what was in the way, or puts it back if nothing came.
+func (w *work) settleAside(st *step) {
+	if st.done {
+		if err := w.s.fs.Remove(st.aside); err != nil {
+			st.lost = fmt.Errorf("what stood in its place is left as %s: %w", st.aside, err)
+		}
+		return
+	}
+	if err := w.s.fs.Rename(st.aside, st.path); err != nil {
+		st.err = errors.Join(st.err, fmt.Errorf("what stood there is now %s: %w", st.aside, err))
+	}
+}
+
+// finish records what was left, and reports.
+func (w *work) finish() *Report {
+	var records []*journal.Record
+	after := func(before *journal.Record) *journal.Record {
+		r := &journal.Record{
+			Type: journal.After, Change: before.Change, Path: before.Path, Parent: before.Parent, Rewound: true,
+			State: leave(before.Path.String(), before.State),
+		}
+		records = append(records, r)
+		return r
+	}
+	for _, parent := range w.parents {
+		after(parent)
+	}
+	done := 0
+	for _, st := range w.steps {
+		r := after(st.record)
+		if !st.done {
+			continue
+		}
+		done++
+		if r.State.Kind == journal.File && !r.State.Hash.Known() && st.want.Kind == journal.File {
+			r.State.Hash = st.want.Hash
+		}
+		if st.lost != nil {
+			st.fail(fmt.Errorf("restored, but not wholly: %w", st.lost))
+		}
+	}
+	records = append(records, &journal.Record{Type: journal.RewindEnd, ID: w.id, Done: done})
+	report := w.plan.report()
+	if err := w.commit(records); err != nil {
+		report.Problems = append(report.Problems, Problem{Path: w.s.journalPath(), Err: err})
+	}
+	if done > 0 {
+		report.UndoID = w.id
+	}
+	w.s.freeing.Go(func() {
+		for _, f := range w.held {
+			_ = f.Close() // only held, never written
+		}
+	})
+	w.s.log.Debug("rewound", "to", w.plan.id, "changed", done, "problems", len(report.Problems))
+	return report
+}
+
+func (w *work) commit(records []*journal.Record) error {
+	w.s.mu.Lock()
+	err := w.s.record(records...)
+	j := w.s.journal
+	w.s.mu.Unlock()
+	if err == nil {
+		err = j.Sync()
+	}
+	return err
+}

@@ -1,0 +1,91 @@
+package filehistory
+
+import (
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"strings"
+	"syscall"
+
+	"github.com/google/uuid"
+
+	"takeback/filehistory/internal/disk"
+)
+
+// ErrNotRegular says that [WriteFile] met a link, a folder, a pipe or the like.
+var ErrNotRegular = disk.ErrNotRegular
+
+// WriteFile makes path hold content: a temporary file beside it is renamed over
+// it, so that a reader sees it wholly old or wholly new. Mode, owner and extended
+// attributes of a file that stood there are kept; where that, or a file beside
+// it, is not allowed, it is written in place. A new file gets perm less the
+// umask. Missing parents are made. A path that is not a regular file is refused
+// with [ErrNotRegular].
+//
+// Nothing is flushed: should power fail, [Store.Begin] has what stood there.
+func WriteFile(path string, content []byte, perm fs.FileMode) error {
+	path = filepath.Clean(path)
+	info, err := disk.Lstat(path)
+	switch {
+	case errors.Is(err, fs.ErrNotExist):
+		err = writeNew(path, content, perm)
+	case err == nil && !info.Mode.IsRegular():
+		err = &fs.PathError{Op: "write", Path: path, Err: ErrNotRegular}
+	case err == nil:
+		err = writeOver(path, content, info)
+	}
+	if err != nil {
+		return fmt.Errorf("write file: %w", err)
+	}
+	return nil
+}
+
+func writeNew(path string, content []byte, perm fs.FileMode) error {
+	if err := os.MkdirAll(filepath.Dir(path), fs.ModePerm); err != nil {
+		return err
+	}
+	return swapIn(path, content, perm, func(*os.File) error { return nil })
+}
+
+func writeOver(path string, content []byte, old disk.Info) error {
+	const private = 0o600 // until it has its owner and its lists
+	err := swapIn(path, content, private, func(f *os.File) error {
+		var d disk.FS
+		attrs, err := disk.Xattrs(path)
+		if err != nil {
+			return err
+		}
+		if err := errors.Join(d.Chown(f, old.UID, old.GID), d.SetXattrs(f.Name(), attrs)); err != nil {
+			return err
+		}
+		return d.ChmodFile(f, old.Mode&modeBits)
+	})
+	if errors.Is(err, fs.ErrPermission) || errors.Is(err, syscall.EBUSY) { // EBUSY: it is a mount of its own
+		return disk.Overwrite(path, content)
+	}
+	return err
+}
+
+func swapIn(path string, content []byte, perm fs.FileMode, dress func(*os.File) error) (err error) {
+	// The name of the target may be as long as names can be: it is no part of this one.
+	temp := filepath.Join(filepath.Dir(path), ".takeback-"+strings.ReplaceAll(uuid.NewString(), "-", ""))
+	f, err := os.OpenFile(temp, os.O_WRONLY|os.O_CREATE|os.O_EXCL, perm)
+	if err != nil {
+		return err
+	}
+	defer func() {
+		if err != nil {
+			err = errors.Join(err, os.Remove(temp))
+		}
+	}()
+	_, err = f.Write(content)
+	if err == nil {
+		err = dress(f)
+	}
+	if err := errors.Join(err, f.Close()); err != nil {
+		return err
+	}
+	return os.Rename(temp, path)
+}
