@@ -6,7 +6,7 @@ import { createInterface } from 'node:readline'
  * @returns {Promise<{url: string, stop: () => Promise<void>}>}
  */
 export async function startFakeAPI(bin) {
-  const child = spawn(bin, { stdio: ['ignore', 'pipe', 'inherit'] })
+  const child = spawn(bin, { stdio: ['pipe', 'pipe', 'inherit'] }) // it serves until its stdin closes
   const exited = new Promise((resolve, reject) => {
     child.once('exit', resolve)
     child.once('error', reject)
@@ -16,7 +16,7 @@ export async function startFakeAPI(bin) {
   return {
     url: line.trim(),
     stop: async () => {
-      child.kill()
+      child.stdin.end()
       await exited
     },
   }
