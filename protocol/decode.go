@@ -13,9 +13,8 @@ import (
 	json "github.com/goccy/go-json/v2"
 )
 
-// maxNumber is the length of the longest number literal that is let in. The
-// schema validator computes with exact fractions: 1 MB of digits takes it more
-// than a second, and a few bytes of exponent take it for ever (see schemas).
+// maxNumber is the length of the longest number literal that is let in: nobody
+// means a longer one, and what computes with exact numbers takes a minute for 10 MB of digits.
 const maxNumber = 100
 
 // LineError says why a line of input is no message.
@@ -223,15 +222,16 @@ func explain(name string, err error) error {
 	}
 	want := "another type"
 	if semantic.GoType != nil {
-		want = jsonType(semantic.GoType)
+		want = typeName(semantic.GoType)
 	}
-	return fmt.Errorf("%s: expected %s, but got %s", name, want, semantic.JSONKind)
+	return fmt.Errorf("%s: expected %s, but got %s", name, want, kindName(semantic.JSONKind))
 }
 
-func jsonType(t reflect.Type) string {
+// typeName is what JSON calls a Go type.
+func typeName(t reflect.Type) string {
 	switch t.Kind() {
 	case reflect.Pointer:
-		return jsonType(t.Elem())
+		return typeName(t.Elem())
 	case reflect.String:
 		return "string"
 	case reflect.Bool:
@@ -242,6 +242,18 @@ func jsonType(t reflect.Type) string {
 		return "object"
 	}
 	return "number"
+}
+
+func kindName(k jsontext.Kind) string {
+	switch k {
+	case '{':
+		return "object"
+	case '[':
+		return "array"
+	case 't', 'f':
+		return "boolean"
+	}
+	return k.String()
 }
 
 // hasLongNumber looks for a number of more than maxNumber characters in valid JSON.
@@ -267,11 +279,12 @@ func hasLongNumber(text []byte) bool {
 // stands just before text.
 func stringEnd(text []byte) int {
 	for i := 0; ; i++ {
-		i += bytes.IndexAny(text[i:], `"\`)
-		if text[i] == '"' {
+		switch text[i] {
+		case '"':
 			return i
+		case '\\':
+			i++
 		}
-		i++
 	}
 }
 

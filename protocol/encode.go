@@ -21,7 +21,8 @@ func Encode(f Frame, limit int) ([]byte, error) {
 	if err != nil || len(line) <= limit {
 		return line, err
 	}
-	if _, ok := f.(*Question); ok {
+	switch f.(type) {
+	case *Question, *CancelQuestion:
 		return nil, &TooLongError{Len: len(line), Max: limit}
 	}
 	return encodeCut(f, limit)
@@ -59,16 +60,9 @@ func body(f Frame) (any, error) {
 }
 
 func (f *Assistant) body() any {
-	type message struct {
-		Type string `json:"type"`
-		Role string `json:"role"`
-		AssistantMessage
-	}
-	type frame Assistant
-	return struct {
-		Message message `json:"message"`
-		*frame
-	}{message{"message", "assistant", f.Message}, (*frame)(f)}
+	frame := *f
+	frame.Message.Type, frame.Message.Role = "message", "assistant"
+	return &frame
 }
 
 func (f *Result) body() any {

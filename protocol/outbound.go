@@ -57,6 +57,8 @@ type Assistant struct {
 
 // AssistantMessage is the model's message as the API shapes it.
 type AssistantMessage struct {
+	Type         string  `json:"type"` // message, whatever stands here
+	Role         string  `json:"role"` // assistant, whatever stands here
 	ID           string  `json:"id"`
 	Model        string  `json:"model"`
 	Content      Content `json:"content"`

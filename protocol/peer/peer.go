@@ -88,6 +88,17 @@ func (c *Conn) Send(ctx context.Context, f protocol.Frame) error {
 	return c.enqueue(ctx, &outgoing{line}, nil)
 }
 
+// Post sends a frame behind the answers that are queued, ahead of the stream.
+// It never blocks: for those who tell of what they have just answered.
+func (c *Conn) Post(f protocol.Frame) error {
+	line, err := protocol.Encode(f, c.maxFrame)
+	if err != nil {
+		return err
+	}
+	c.state.post(line)
+	return nil
+}
+
 // Call asks the host and waits for its answer. When ctx ends the question is
 // withdrawn: taken out of the lane if it is still there, else cancelled on the wire.
 // An answer that is an error comes back as a *HostError. After EOF every call fails.

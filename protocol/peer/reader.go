@@ -81,10 +81,7 @@ func (c *Conn) refuse(bad *protocol.LineError) {
 
 // fail answers a request that never came into the table.
 func (c *Conn) fail(id, message string) {
-	line := c.encodeReply(&protocol.Reply{RequestID: id, Error: message})
-	c.state.mu.Lock()
-	defer c.state.mu.Unlock()
-	c.state.reply(line)
+	c.state.post(c.encodeReply(&protocol.Reply{RequestID: id, Error: message}))
 }
 
 // report writes one line to stderr, which may be the only trace of a lost message.

@@ -96,11 +96,18 @@ func (s *state) retire(r *Request, line []byte) {
 	r.answered = true
 	r.cancel()
 	delete(s.requests, r.ID)
-	s.reply(line)
+	s.queueReply(line)
 }
 
-// reply queues an answer. mu is held.
-func (s *state) reply(line []byte) {
+// post queues a frame on the lane of the replies.
+func (s *state) post(line []byte) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.queueReply(line)
+}
+
+// queueReply makes the host count as dead when it has left too much unread. mu is held.
+func (s *state) queueReply(line []byte) {
 	if s.gone || s.closing || len(line) == 0 {
 		return
 	}
@@ -155,7 +162,7 @@ func (s *state) abandon(c *call, cancel []byte) {
 		s.madeRoom()
 		return
 	}
-	s.reply(cancel)
+	s.queueReply(cancel)
 }
 
 // next takes the next frame to write, nil if there is none.
