@@ -9,6 +9,7 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
+	"strings"
 	"sync"
 	"syscall"
 )
@@ -116,6 +117,28 @@ type stored struct {
 }
 
 func (s *stored) whole() bool { return int64(len(s.raw)) == s.size }
+
+// text is the text of a file, if it was kept whole and is text.
+func (s *stored) text() (string, bool) {
+	if !s.whole() {
+		return "", false
+	}
+	text, err := formatOf(s.raw).decode(s.raw)
+	return text, err == nil
+}
+
+// inItsFormat encodes text as the file is encoded; in UTF-8 where the file is not text.
+// The byte order mark is the file's: the model may or may not have repeated it.
+func (s *stored) inItsFormat(text string) ([]byte, error) {
+	if _, ok := s.text(); s.whole() && !ok {
+		return []byte(text), nil
+	}
+	f := formatOf(s.raw)
+	if f.mark != "" {
+		text = strings.TrimPrefix(text, "\uFEFF")
+	}
+	return f.encode(text)
+}
 
 // load reads the file at path and keeps up to limit bytes of it.
 func load(ctx context.Context, path string, limit int64) (*stored, error) {

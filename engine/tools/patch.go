@@ -7,10 +7,12 @@ import (
 )
 
 const (
-	// maxReported bounds the contents that a report shows. Beyond it the host gets no patch and no
-	// original: it can read the files, and frames are bounded anyway.
+	// maxReported bounds, in bytes, an original and a patch. A host gets neither beyond it: it has the
+	// file, and megabytes for each edit are of no use to it.
 	maxReported = 256 << 10
-	// maxDiffed bounds the lines that are compared: the time grows with the square.
+	// maxCompared bounds, in bytes, what is compared for a patch.
+	maxCompared = 8 << 20
+	// maxDiffed bounds the lines that differ: the time grows with the square.
 	maxDiffed = 4000
 	// contextLines surround every change of a patch.
 	contextLines = 3
@@ -31,12 +33,13 @@ type lineDiff struct {
 	text string
 }
 
-// patch shows how old became new. It is empty if they are too big to be shown.
+// patch shows how old became new. It is empty if that is too much to be shown.
 func patch(old, new string) []hunk {
 	hunks := []hunk{}
-	if len(old)+len(new) > maxReported {
+	if len(old)+len(new) > maxCompared {
 		return hunks
 	}
+	size := 0
 	diffs := compareLines(splitLines(old), splitLines(new))
 	oldLine, newLine := 1, 1
 	for i := 0; i < len(diffs); {
@@ -46,7 +49,9 @@ func patch(old, new string) []hunk {
 		}
 		from, to := max(0, i-contextLines), hunkEnd(diffs, i)
 		h := hunk{OldStart: oldLine - (i - from), NewStart: newLine - (i - from)}
-		h.add(diffs[from:to])
+		if size += h.add(diffs[from:to]); size > maxReported {
+			return []hunk{}
+		}
 		hunks = append(hunks, h)
 		oldLine, newLine, i = h.OldStart+h.OldLines, h.NewStart+h.NewLines, to
 	}
@@ -65,7 +70,8 @@ func hunkEnd(diffs []lineDiff, i int) int {
 	return min(len(diffs), changed+1+contextLines)
 }
 
-func (h *hunk) add(diffs []lineDiff) {
+// add adds lines and gives their size in bytes.
+func (h *hunk) add(diffs []lineDiff) (size int) {
 	for _, d := range diffs {
 		if d.op != '+' {
 			h.OldLines++
@@ -73,12 +79,14 @@ func (h *hunk) add(diffs []lineDiff) {
 		if d.op != '-' {
 			h.NewLines++
 		}
+		size += len(d.text)
 		text, ended := strings.CutSuffix(d.text, "\n")
 		h.Lines = append(h.Lines, string(d.op)+strings.TrimSuffix(text, "\r"))
 		if !ended {
 			h.Lines = append(h.Lines, `\ No newline at end of file`)
 		}
 	}
+	return size
 }
 
 // compareLines compares line by line. Equal ends are set aside first, which is

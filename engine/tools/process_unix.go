@@ -5,6 +5,7 @@ package tools
 import (
 	"bufio"
 	"errors"
+	"fmt"
 	"io"
 	"os"
 	"os/exec"
@@ -76,9 +77,9 @@ func startProcess(c shellCommand, folder string) (*process, error) {
 	if err := cmd.Start(); err != nil {
 		closeAll(files[:])
 		if errors.Is(err, syscall.E2BIG) {
-			err = errors.New("it is too long; write it to a file and run that")
+			return nil, errors.New("it is too long; write it to a file and run that")
 		}
-		return nil, err
+		return nil, fmt.Errorf("starting %s in %s: %w", shell, folder, err)
 	}
 	outW.Close()
 	errW.Close()

@@ -23,6 +23,9 @@ var errTimeout = errors.New("the command took too long")
 
 // run runs one command to its end, or until ctx ends or its time is up.
 func (s *shell) run(ctx context.Context, c shellCommand) (*ending, error) {
+	if err := ctx.Err(); err != nil {
+		return nil, refuse("The command was not run: %w.", err)
+	}
 	folder, note := s.where(c.cwd)
 	p, err := startProcess(c, folder)
 	if err != nil {

@@ -95,6 +95,9 @@ func (s *Set) fileAccess(kind engine.AccessKind, input jsontext.Value) engine.Ac
 // The file is replaced, not written in place: where it has several names, the
 // others keep the old content.
 func (s *Set) write(ctx context.Context, by, path string, want *digest, content []byte) (err error) {
+	if err := ctx.Err(); err != nil {
+		return refuse("%s was not written: %w.", path, err)
+	}
 	change, err := s.history.Begin(ctx, by, path)
 	if err != nil {
 		return refuse("%s was not written: what stands there could not be saved for a rewind (%w).", path, err)

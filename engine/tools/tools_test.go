@@ -8,6 +8,8 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/santhosh-tekuri/jsonschema/v5"
+
 	"takeback/engine"
 	"takeback/filehistory"
 	"takeback/protocol"
@@ -119,17 +121,75 @@ func shorten(s string) string {
 	return s
 }
 
-func TestSmoke(t *testing.T) {
-	b := newBench(t, nil)
-	b.put("a.txt", "one\r\ntwo\r\nthree")
-	t.Log(b.ok("Read", args{"file_path": "a.txt"}))
-	t.Log(b.ok("Edit", args{"file_path": "a.txt", "old_string": "two\nthree", "new_string": "2\nhalf\n3"}))
-	b.holds("a.txt", "one\r\n2\r\nhalf\r\n3")
-	t.Log(b.ok("Write", args{"file_path": "d/e/b.txt", "content": "x\n"}))
-	for _, c := range []string{"echo hi; echo err >&2; cd d", "pwd; exit 3", "cd ..; set -e; trap 'echo bye' EXIT; cd d/e; false", "pwd; exec 9>/dev/null; cd ..; (exit 4)", "pwd; cat; yes | head -1", "if", "cd e; rm -rf ../e; echo; kill -9 $$", "cd e; rm -r ../e", "pwd", "sleep 100 & echo started", "kill -TERM $$"} {
-		r := b.run(t.Context(), "Bash", args{"command": c})
-		t.Logf("%s\n  => %v %q %s", c, r.IsError, r.Content.Text(), r.Report)
+func TestSpecs(t *testing.T) {
+	for _, tool := range newBench(t, nil).set.Tools() {
+		spec := tool.Spec()
+		var schema struct {
+			Type       string         `json:"type"`
+			Properties map[string]any `json:"properties"`
+			Required   []string       `json:"required"`
+		}
+		if err := protocol.Unmarshal(spec.InputSchema, &schema); err != nil {
+			t.Errorf("%s: %v", spec.Name, err)
+		}
+		if schema.Type != "object" || len(schema.Properties) == 0 || len(schema.Required) == 0 || spec.Description == "" {
+			t.Errorf("%s: unusable spec %+v", spec.Name, schema)
+		}
+		if _, err := jsonschema.CompileString(spec.Name, string(spec.InputSchema)); err != nil {
+			t.Errorf("%s: %v", spec.Name, err)
+		}
 	}
-	r := b.run(t.Context(), "Bash", args{"command": "echo a; trap '' TERM; sleep 100 & sleep 100", "timeout": 300})
-	t.Logf("=> %v %q %s", r.IsError, r.Content.Text(), r.Report)
+}
+
+func TestAccess(t *testing.T) {
+	b := newBench(t, nil)
+	b.set.environ = func() []string { return []string{"HOME=/home/ann"} }
+	for _, c := range []struct {
+		tool, path string
+		want       engine.Access
+	}{
+		{"Read", "a", engine.Access{Kind: engine.Read, Path: b.path("a")}},
+		{"Write", "x/../b c", engine.Access{Kind: engine.Edit, Path: b.path("b c")}},
+		{"Edit", "/etc/./passwd", engine.Access{Kind: engine.Edit, Path: "/etc/passwd"}},
+		{"Edit", "~/x", engine.Access{Kind: engine.Edit, Path: "/home/ann/x"}},
+		{"Edit", "~x", engine.Access{Kind: engine.Edit, Path: b.path("~x")}},
+		{"Bash", "", engine.Access{Kind: engine.Execute}},
+	} {
+		input, err := protocol.Marshal(args{"file_path": c.path, "FILE_PATH": "/other"})
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, tool := range b.set.Tools() {
+			if got := tool.Access(input); tool.Spec().Name == c.tool && got != c.want {
+				t.Errorf("%s %s: %+v, want %+v", c.tool, c.path, got, c.want)
+			}
+		}
+	}
+}
+
+var oddNames = []string{
+	"with space", " leading and trailing ", "line\nbreak", "tab\there", `back\slash`, `quote"s'`, "-rf", "$(id)",
+	"公共.cpp", "caf\u00e9", "cafe\u0301", "🙂.txt", strings.Repeat("n", 255),
+}
+
+func TestNames(t *testing.T) {
+	b := newBench(t, nil)
+	for _, name := range oddNames {
+		t.Run(shorten(name), func(t *testing.T) {
+			b.t = t
+			b.ok("Write", args{"file_path": name, "content": "one\n"})
+			b.holds(name, "one\n")
+			if got := b.ok("Read", args{"file_path": name}); got != "1\tone\n" {
+				t.Errorf("Read gives %q", got)
+			}
+			b.ok("Edit", args{"file_path": b.path(name), "old_string": "one", "new_string": name})
+			b.holds(name, name+"\n")
+		})
+	}
+	entries, err := os.ReadDir(b.dir)
+	if err != nil || len(entries) != len(oddNames) {
+		t.Errorf("%d files, want %d (%v)", len(entries), len(oddNames), err)
+	}
+	b.t = t
+	b.fails("Write", args{"file_path": strings.Repeat("n", 256), "content": ""}, "name too long")
 }

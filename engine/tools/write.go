@@ -4,7 +4,6 @@ import (
 	"context"
 	_ "embed"
 	"fmt"
-	"strings"
 
 	"github.com/goccy/go-json/jsontext"
 
@@ -57,13 +56,10 @@ func (t writeTool) Run(ctx context.Context, call engine.ToolCall) engine.ToolRes
 	raw, want, done := []byte(in.Content), (*digest)(nil), "Made"
 	if old != nil {
 		report.Type, want, done = "update", &old.digest, "Replaced the content of"
-		format := formatOf(old.raw)
-		// The mark is the format's, not the text's: a model may or may not have given it.
-		raw, err = format.encode(strings.TrimPrefix(in.Content, "\uFEFF"))
-		if err != nil {
+		if raw, err = old.inItsFormat(in.Content); err != nil {
 			return failure(err)
 		}
-		if original, err := format.decode(old.raw); err == nil && old.whole() {
+		if original, ok := old.text(); ok {
 			report.OriginalFile, report.StructuredPatch = &original, patch(original, in.Content)
 		}
 	}
