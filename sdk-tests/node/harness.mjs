@@ -12,7 +12,7 @@ import { query } from '@anthropic-ai/claude-agent-sdk'
 import { Conversation } from './conversation.mjs'
 import { startFakeAPI } from './fakeapi.mjs'
 import { childrenNamed, hasEnded } from './processes.mjs'
-import { listTree } from './tree.mjs'
+import { filesBelow, listTree } from './tree.mjs'
 
 const bin = (variable, file) =>
   process.env[variable] ?? fileURLToPath(new URL(`../../.bin/${file}`, import.meta.url))
@@ -166,6 +166,21 @@ export class Workspace {
   /** The same and the time of the last change: what must not move unless something is restored. */
   treeWithTimes() {
     return listTree(this.cwd, { times: true })
+  }
+
+  /** Overwrites saved bytes in the file history, wherever they lie, as a bad disk would. */
+  garbleStore(saved) {
+    let found = 0
+    for (const file of filesBelow(path.join(this.config, 'takeback'))) {
+      const content = fs.readFileSync(file)
+      const at = content.indexOf(saved)
+      if (at < 0) continue
+      const fd = fs.openSync(file, 'r+') // in place: the inode that takeback may hold open
+      fs.writeSync(fd, '#'.repeat(Buffer.byteLength(saved)), at)
+      fs.closeSync(fd)
+      found++
+    }
+    assert.notEqual(found, 0, 'the saved bytes are not in the store')
   }
 
   /** Waits until every takeback that this test started has gone, not even a zombie left. */

@@ -21,6 +21,11 @@ export function listTree(dir, { times = false } = {}) {
   return tree
 }
 
+/** The full paths of all files below `dir`. */
+export function filesBelow(dir) {
+  return [...walk(dir, '')].map((name) => path.join(dir, name)).filter((file) => fs.lstatSync(file).isFile())
+}
+
 function* walk(dir, below) {
   for (const entry of fs.readdirSync(path.join(dir, below), { withFileTypes: true }).sort((a, b) => (a.name < b.name ? -1 : 1))) {
     const name = path.join(below, entry.name)

@@ -105,6 +105,16 @@ class Workspace:
                 entries[str(path.relative_to(self.cwd))] = (entry, st.st_mtime_ns, st.st_ctime_ns, st.st_ino) if times else entry
         return entries
 
+    def garble_store(self, saved):
+        """Overwrites saved bytes in the file history, wherever they lie, as a bad disk would."""
+        found = 0
+        for path in (self.config / "takeback").rglob("*"):
+            if path.is_file() and saved in (content := path.read_bytes()):
+                with path.open("r+b") as f:  # in place: the inode that takeback may hold open
+                    f.write(content.replace(saved, b"#" * len(saved)))
+                found += 1
+        assert found, "the saved bytes are not in the store"
+
     async def processes_end(self):
         """Waits until every takeback that this test started has gone, not even a zombie left."""
         await has_ended(lambda: children_named(TAKEBACK.name))

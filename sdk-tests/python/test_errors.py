@@ -34,8 +34,9 @@ async def test_4xx_is_told_at_once(ws):
 
 @pytest.mark.parametrize(("status", "kind"), [(429, "rate_limit"), (500, "server_error"), (529, "overloaded")])
 async def test_busy_is_told_when_trying_again_did_not_help(ws, status, kind):
-    async with ws.talk(env={"CLAUDE_CODE_MAX_RETRIES": "1"}) as c:
-        assert_failed(await c.turn(script(fail(status, retry_after=0))), kind, status)
+    async with ws.talk() as c:
+        text = assert_failed(await c.turn(script(fail(status, retry_after=0))), kind, status)
+        assert ("(Tried 11 times.)" in text) == (ws.model == "fakeapi")
         assert_went_well(await c.turn(script(say("Better."))))
 
 
@@ -85,9 +86,11 @@ async def test_no_key(ws):
 
 
 @only_fakeapi
-async def test_nobody_listens(ws):
+async def test_nobody_listens_and_trying_again_can_be_interrupted(ws):
     with socket.create_server(("127.0.0.1", 0)) as free:
         address = f"127.0.0.1:{free.getsockname()[1]}"
-    async with ws.talk(env={"ANTHROPIC_BASE_URL": f"http://{address}", "CLAUDE_CODE_MAX_RETRIES": "0"}) as c:
-        text = assert_failed(await c.turn("hello"), "unknown", None)
-        assert address in text
+    async with ws.talk(env={"ANTHROPIC_BASE_URL": f"http://{address}"}) as c:
+        await c.send("hello")
+        await c.until(is_prompt, "the replay")
+        await c.call("interrupt")
+        assert (await c.result(1)).subtype == "error_during_execution"

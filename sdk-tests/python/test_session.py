@@ -179,7 +179,7 @@ async def test_to_resume_what_is_not_there_is_an_error_that_says_so(ws):
     with pytest.raises(Exception) as caught:
         await ws.ask("hello", resume=nobody)
     assert sentence in str(caught.value)
-    assert ws.stderr == [sentence]
+    assert ws.stderr == [f"Error: {sentence}"]
     ws.stderr.clear()
 
 
@@ -239,3 +239,12 @@ async def test_the_class_can_be_used_without_options_of_ours(ws):
         messages = [m async for m in client.receive_response()]
     assert_went_well(messages)
     assert said(messages) != []
+
+
+@only_script
+async def test_the_sdk_finds_the_session_whatever_the_folder_is_called(ws):
+    for name in ("漢字 and spaces", "cafe\u0301", "deep/" * 60 + "long"):
+        cwd = ws.cwd / name
+        cwd.mkdir(parents=True)
+        messages = await ws.ask("hello", cwd=cwd)
+        assert [s.session_id for s in list_sessions(directory=str(cwd))] == [session_id(messages)], name

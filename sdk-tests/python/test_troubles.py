@@ -88,26 +88,52 @@ async def test_f_in_default_mode_what_would_ask_is_denied(ws):
         assert ws.tree() == {}
 
 
-async def test_f_a_part_that_cannot_be_restored_is_an_error_that_names_it(ws):
+async def test_f_saved_bytes_that_went_bad_are_an_error_that_names_the_file(ws):
     """An error is all that Python shows: a rewind that did less than it was asked must be one."""
-    ws.put("sub/a.txt", "v0\n")
-    ws.put("b.txt", "v0\n")
+    ws.put("bad.txt", "the bytes that go bad\n")
+    ws.put("good.txt", "v0\n")
     async with ws.talk() as c:
-        messages = await c.turn(script(read("sub/a.txt"), edit("sub/a.txt", "v0", "v1"), read("b.txt"), edit("b.txt", "v0", "v1")))
+        messages = await c.turn(
+            script(read("bad.txt"), edit("bad.txt", "the bytes", "those bytes"), read("good.txt"), edit("good.txt", "v0", "v1"))
+        )
         assert_went_well(messages)
-        # Where the file was there is a folder now, with something in it.
-        (ws.cwd / "sub/a.txt").unlink()
-        ws.put("sub/a.txt/mine.txt", "mine\n")
+        ws.garble_store(b"the bytes that go bad\n")
         with pytest.raises(Exception) as caught:
             await c.rewind(prompt_uuid(messages))
-        assert str(ws.cwd / "sub/a.txt") in str(caught.value)
-        assert ws.bytes("sub/a.txt/mine.txt") == b"mine\n"
-        assert ws.bytes("b.txt") == b"v0\n"
-        # Asking again, once the cause is gone, finishes the job.
-        (ws.cwd / "sub/a.txt/mine.txt").unlink()
-        (ws.cwd / "sub/a.txt").rmdir()
+        assert str(ws.cwd / "bad.txt") in str(caught.value)
+        assert str(ws.cwd / "good.txt") not in str(caught.value)
+        # What could be restored is; the other is neither damaged nor taken for a file that was not there.
+        assert ws.bytes("good.txt") == b"v0\n"
+        assert ws.bytes("bad.txt") == b"those bytes that go bad\n"
+        assert_went_well(await c.turn(script(say("Still here."))))
+
+
+async def test_f_a_path_that_is_now_a_link_is_left_alone(ws):
+    victim = ws.root / "victim.txt"
+    victim.write_text("precious\n")
+    ws.put("a.txt", "v0\n")
+    async with ws.talk() as c:
+        messages = await c.turn(script(read("a.txt"), edit("a.txt", "v0", "v1"), write("new.txt", "new")))
+        for name in ("a.txt", "new.txt"):
+            (ws.cwd / name).unlink()
+            (ws.cwd / name).symlink_to(victim)
         await c.rewind(prompt_uuid(messages))
-        assert ws.bytes("sub/a.txt") == b"v0\n"
+        assert victim.read_text() == "precious\n"
+        assert (ws.cwd / "a.txt").is_symlink() and (ws.cwd / "new.txt").is_symlink()
+
+
+async def test_f_a_rewind_is_told_to_who_asks_since_python_drops_the_reply(ws):
+    ws.put("a.txt", "v0\n")
+    async with ws.talk(env={"TAKEBACK_REWIND_EVENTS": "1"}) as c:
+        uuid = prompt_uuid(await c.turn(script(read("a.txt"), edit("a.txt", "v0", "v1"), write("b.txt", "1\n2\n"))))
+        await c.rewind(uuid)
+        frame = await c.until(lambda m: getattr(m, "subtype", "") == "files_rewound", "the frame")
+        told = frame.data
+        assert told["user_message_id"] == uuid
+        assert told["filesChanged"] == [str(ws.cwd / "a.txt"), str(ws.cwd / "b.txt")]
+        assert (told["insertions"], told["deletions"], told["skippedLinks"]) == (1, 3, 0)
+        await c.rewind(told["undo_id"])
+        assert ws.bytes("a.txt") == b"v1\n" and ws.bytes("b.txt") == b"1\n2\n"
 
 
 async def test_f_the_prompt_of_a_one_way_question_is_replayed_too(ws):

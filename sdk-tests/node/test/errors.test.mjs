@@ -50,8 +50,9 @@ const busy = [
 
 for (const { status, kind } of busy) {
   recipe(`${status}: told when trying again did not help, and the next turn works`, async (ws) => {
-    const c = ws.talk({ env: { CLAUDE_CODE_MAX_RETRIES: '1' } })
-    assertFailed(await c.turn(script(fail(status, { retry_after: 0 }))), { kind, status })
+    const c = ws.talk()
+    const text = assertFailed(await c.turn(script(fail(status, { retry_after: 0 }))), { kind, status })
+    assert.equal(text.includes('(Tried 11 times.)'), ws.model === models.fakeapi, text)
     assertWentWell(await c.turn(script(say('Better.'))))
     await c.end()
   })
@@ -93,6 +94,9 @@ recipe('a failure behind work that was done: the work stands, and can be taken b
   assert.equal(ws.bytes('a.txt').toString(), 'a')
   await c.rewind(promptUUID(turn))
   assert.deepEqual(ws.tree(), {})
+  const next = await c.turn(script(say('And on.')))
+  assertWentWell(next)
+  assert.deepEqual(saidBy(next), ['And on.'])
   await c.end()
 })
 
@@ -112,15 +116,16 @@ recipe('no key: the answer says what to set, and the session lives', async (ws) 
   assert.ok(text.includes('ANTHROPIC_API_KEY'), text)
   assert.ok(text.includes('Please run /login'), text) // what the ACP adapter looks for
   assertFailed(await c.turn('hello again'), { kind: 'authentication_failed', status: undefined })
-  await c.end().catch((err) => assert.match(err.message, /^Claude Code returned an error result: /))
+  await assert.rejects(c.end(), { message: `Claude Code returned an error result: ${text}` })
 }, [models.fakeapi])
 
-recipe('nobody listens: the answer names the address', async (ws) => {
-  const address = await unusedAddress()
-  const c = ws.talk({ env: { ANTHROPIC_BASE_URL: `http://${address}`, CLAUDE_CODE_MAX_RETRIES: '0' } })
-  const text = assertFailed(await c.turn('hello'), { kind: 'unknown', status: undefined })
-  assert.ok(text.includes(address), text)
-  await c.end().catch((err) => assert.match(err.message, /^Claude Code returned an error result: /))
+recipe('nobody listens: trying again can be interrupted', async (ws) => {
+  const c = ws.talk({ env: { ANTHROPIC_BASE_URL: `http://${await unusedAddress()}` } })
+  c.send('hello')
+  await c.until(isReplay, 'the replay')
+  await c.call('interrupt')
+  assert.equal((await c.result(1)).subtype, 'error_during_execution')
+  await assert.rejects(c.end(), { message: 'Claude Code returned an error result: Request interrupted by user' })
 }, [models.fakeapi])
 
 recipe('one question that fails: the SDK throws what the model said', async (ws) => {

@@ -17,8 +17,8 @@ recipe('every turn opens with system/init', async (ws) => {
     assert.equal(init.cwd, ws.cwd)
     assert.deepEqual([...init.tools].sort(), ['Bash', 'Edit', 'Read', 'Write'])
     assert.equal(init.permissionMode, 'acceptEdits')
-    assert.equal(typeof init.model, 'string')
-    assert.notEqual(init.model, '')
+    // The name of the model itself, not an alias of ours.
+    assert.equal(init.model, turn.find((m) => m.type === 'assistant').message.model)
     assert.equal(typeof init.apiKeySource, 'string')
     assert.match(init.claude_code_version, /^2\.1\.332/)
     assert.equal(typeof init.output_style, 'string')
@@ -239,10 +239,81 @@ recipe('the host chooses the session id, and resumes by it from anywhere', async
   await c.end()
 })
 
+recipe('the SDK finds the session whatever the folder is called', async (ws) => {
+  for (const name of ['emoji 😀 漢字', 'cafe\u0301', `${'deep/'.repeat(60)}long`]) {
+    const cwd = ws.path(name)
+    fs.mkdirSync(cwd, { recursive: true })
+    const messages = await ws.ask('hello', { cwd })
+    const sessions = await listSessions({ dir: cwd })
+    assert.deepEqual(sessions.map((s) => s.sessionId), [messages.find(isInit).session_id], name)
+  }
+}, [models.script])
+
+recipe('a session inside a session, with a stale PWD: neither matters', async (ws) => {
+  const messages = await ws.ask('hello', { env: { CLAUDECODE: '1', PWD: ws.home } })
+  assertWentWell(messages)
+  assert.equal(messages.find(isInit).cwd, ws.cwd)
+}, [models.script])
+
+recipe('maxTurns ends a turn that goes on for too long, and the session lives', async (ws) => {
+  const c = ws.talk({ maxTurns: 2 })
+  const turn = await c.turn(script(write('1.txt', ''), say('again'), write('2.txt', ''), say('again'), write('3.txt', '')))
+  const result = turn.at(-1)
+  assert.equal(result.subtype, 'error_max_turns')
+  assert.equal(result.is_error, true)
+  assert.deepEqual(result.errors, ['Reached maximum number of turns (2)'])
+  assert.equal(result.num_turns, 2)
+  assert.deepEqual(Object.keys(ws.tree()), ['1.txt', '2.txt'])
+  const next = await c.turn(script(say('And on.')))
+  assertWentWell(next)
+  assert.deepEqual(saidBy(next), ['And on.'])
+  await c.end()
+})
+
+recipe('what only joins the conversation starts no turn', async (ws) => {
+  const c = ws.talk()
+  c.send('Remember: blue.', { shouldQuery: false })
+  const turn = await c.turn(script(echo))
+  assertWentWell(turn)
+  assert.equal(c.results().length, 1)
+  const messages = heard(turn)
+  assert.deepEqual(messages.map((m) => m.role), ['user'])
+  assert.equal(messages[0].text, `Remember: blue.${script(echo)}`)
+  await c.end()
+})
+
+recipe('what the host says in the user’s place is no point to rewind to', async (ws) => {
+  const c = ws.talk()
+  const id = promptUUID(await c.turn(script(write('1.txt', '1')), { isSynthetic: true }))
+  assert.deepEqual(await c.rewind(id, { dryRun: true }), { canRewind: false, error: 'No file checkpoint found for this message.' })
+  await c.end()
+})
+
+recipe('a prompt with priority runs next', async (ws) => {
+  const c = ws.talk({ permissionMode: 'bypassPermissions', allowDangerouslySkipPermissions: true })
+  c.send(script(tool('Bash', { command: 'touch begun; until [ -e go ]; do sleep 0.01; done' }), say('first')))
+  await ws.appears('begun')
+  c.send(script(say('third')))
+  c.send(script(say('second')), { priority: 'now' })
+  await c.arrived()
+  ws.put('go', '')
+  await c.result(3)
+  assert.deepEqual(saidBy(c.messages), ['first', 'second', 'third'])
+  await c.end()
+}, [models.script])
+
+recipe('commands keep their folder from call to call', async (ws) => {
+  const c = ws.talk({ permissionMode: 'bypassPermissions', allowDangerouslySkipPermissions: true })
+  assertWentWell(await c.turn(script(tool('Bash', { command: 'mkdir sub && cd sub' }), tool('Bash', { command: 'echo here > here.txt' }))))
+  assertWentWell(await c.turn(script(tool('Bash', { command: 'echo there > there.txt' }))))
+  assert.deepEqual(Object.keys(ws.tree()), ['sub', 'sub/here.txt', 'sub/there.txt'])
+  await c.end()
+}, [models.script])
+
 recipe('to resume what is not there is an error result that says so', async (ws) => {
   const nobody = '11111111-2222-4333-8444-555555555555'
   const sentence = `No conversation found with session ID: ${nobody}`
-  ws.expectedStderr = `${sentence}\n`
+  ws.expectedStderr = `Error: ${sentence}\n`
   const messages = []
   await assert.rejects(
     async () => {

@@ -4,7 +4,7 @@ import fs from 'node:fs'
 import path from 'node:path'
 import { models, recipe } from '../harness.mjs'
 import { assertWentWell, isReplay, promptUUID, toolResults } from '../frames.mjs'
-import { bash, edit, read, script, write } from '../script.mjs'
+import { bash, edit, read, say, script, write } from '../script.mjs'
 
 const UNKNOWN = 'No file checkpoint found for this message.'
 const OFF = 'File rewinding is not enabled.'
@@ -118,6 +118,52 @@ recipe('f: after a rewind the file must be read again before it is edited', asyn
   assert.equal(ws.bytes('a.txt').toString(), 'v0\n')
   assertWentWell(await c.turn(script(read('a.txt'), edit('a.txt', 'v0', 'v2'))))
   assert.equal(ws.bytes('a.txt').toString(), 'v2\n')
+  await c.end()
+})
+
+recipe('f: saved bytes that went bad are an error that names the file; the others are restored', async (ws) => {
+  const saved = 'the bytes that go bad\n'
+  ws.put('bad.txt', saved)
+  ws.put('good.txt', 'v0\n')
+  const c = ws.talk()
+  const messages = await c.turn(script(read('bad.txt'), edit('bad.txt', 'the bytes', 'those bytes'), read('good.txt'), edit('good.txt', 'v0', 'v1')))
+  assertWentWell(messages)
+  ws.garbleStore(saved)
+  await assert.rejects(c.rewind(promptUUID(messages)), (err) => {
+    return err.message.includes(ws.path('bad.txt')) && !err.message.includes(ws.path('good.txt'))
+  })
+  assert.equal(ws.bytes('good.txt').toString(), 'v0\n')
+  assert.equal(ws.bytes('bad.txt').toString(), 'those bytes that go bad\n')
+  assertWentWell(await c.turn(script(say('Still here.'))))
+  await c.end()
+})
+
+recipe('f: a path that is now a link is left alone, and counted', async (ws) => {
+  const victim = path.join(ws.root, 'victim.txt')
+  fs.writeFileSync(victim, 'precious\n')
+  ws.put('a.txt', 'v0\n')
+  const c = ws.talk()
+  const messages = await c.turn(script(read('a.txt'), edit('a.txt', 'v0', 'v1'), write('new.txt', 'new'), write('gone.txt', 'gone')))
+  for (const name of ['a.txt', 'new.txt']) {
+    fs.unlinkSync(ws.path(name))
+    fs.symlinkSync(victim, ws.path(name))
+  }
+  const answer = await c.rewind(promptUUID(messages))
+  assert.equal(answer.skippedLinks, 2)
+  assert.deepEqual(answer.filesChanged, [ws.path('gone.txt')])
+  assert.equal(fs.readFileSync(victim, 'utf8'), 'precious\n')
+  assert.deepEqual(Object.entries(ws.tree()).map(([name, { kind }]) => [name, kind]), [['a.txt', 'link'], ['new.txt', 'link']])
+  await c.end()
+})
+
+recipe('f: a rewind is told to who asks', async (ws) => {
+  const c = ws.talk({ env: { TAKEBACK_REWIND_EVENTS: '1' } })
+  const id = promptUUID(await c.turn(script(write('a.txt', '1\n2\n'))))
+  const answer = await c.rewind(id)
+  const frame = await c.until((m) => m.type === 'system' && m.subtype === 'files_rewound', 'the frame')
+  const { type, subtype, uuid, session_id, user_message_id, ...told } = frame
+  assert.equal(user_message_id, id)
+  assert.deepEqual(told, answer)
   await c.end()
 })
 
