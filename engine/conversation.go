@@ -18,13 +18,8 @@ func newConversation(transcript *session.Transcript) *conversation {
 	return &conversation{transcript: transcript, messages: transcript.History(), spent: map[string]protocol.ModelUsage{}}
 }
 
-// add joins content to the conversation. What the user's side says in several pieces is one message to the API.
+// add joins a message to the conversation.
 func (c *conversation) add(role string, content protocol.Content) {
-	if last := len(c.messages) - 1; role == "user" && last >= 0 && c.messages[last].Role == "user" {
-		joined := c.messages[last].Content
-		c.messages[last].Content = append(joined[:len(joined):len(joined)], content...)
-		return
-	}
 	c.messages = append(c.messages, protocol.Message{Role: role, Content: content})
 }
 
@@ -59,38 +54,43 @@ func findModel(m Model, name string) ModelInfo {
 	return ModelInfo{}
 }
 
-// hearPrompt joins the turn's prompt to the conversation, behind what the model must know first.
+// hearPrompt joins the turn's prompt to the conversation, with what the model must know first.
 func (t *turn) hearPrompt() {
-	for _, note := range t.notes {
-		content := protocol.Text(note)
-		t.record(session.Line{Type: "user", UUID: uuid.NewString(), Message: message("user", content), IsMeta: true})
-		t.e.talk.add("user", content)
-	}
 	p, transcript := t.prompt, t.e.talk.transcript
 	if transcript.Last() == p.UUID {
 		return // a crash came between this line and the answer; the host has sent it again
+	}
+	var content protocol.Content
+	for _, note := range t.notes {
+		text := protocol.Text(note)
+		t.record(session.Line{Type: "user", UUID: uuid.NewString(), Message: message(text), IsMeta: true})
+		content = append(content, text...)
 	}
 	id := p.UUID
 	if known, _ := transcript.Prompt(id); known {
 		id = uuid.NewString() // a second line of the same uuid would make the chain of parents a ring
 	}
 	t.record(session.Line{Type: "user", UUID: id, Message: p.Raw, IsMeta: p.IsSynthetic})
-	t.e.talk.add("user", p.Message.Content)
+	t.e.talk.add("user", append(content, p.Message.Content...))
 }
 
 // hearResults joins the results of tool calls: a frame and a line each, one message to the model.
 func (t *turn) hearResults(outcomes []outcome) {
+	var all protocol.Content
 	for _, o := range outcomes {
-		t.hear(protocol.Content{protocol.ToolResult(o.call.ID, o.result.Content, o.result.IsError)}, o.result.Report)
+		result := protocol.ToolResult(o.call.ID, o.result.Content, o.result.IsError)
+		t.sayAsUser(protocol.Content{result}, o.result.Report)
+		all = append(all, result)
+	}
+	if len(all) > 0 {
+		t.e.talk.add("user", all)
 	}
 }
 
-// hear joins what takeback says in the user's place.
-func (t *turn) hear(content protocol.Content, report []byte) {
-	id := uuid.NewString()
-	raw := message("user", content)
+// sayAsUser sends and records what takeback says in the user's place.
+func (t *turn) sayAsUser(content protocol.Content, report []byte) {
+	id, raw := uuid.NewString(), message(content)
 	t.record(session.Line{Type: "user", UUID: id, Message: raw})
-	t.e.talk.add("user", content)
 	t.send(&protocol.UserFrame{Message: raw, SessionID: t.sessionID(), UUID: id, Timestamp: timestamp(), ToolUseResult: report})
 }
 

@@ -83,7 +83,7 @@ func (e *Engine) cannotRewind(r *peer.Request, dryRun bool, why string) {
 
 // filesRewound makes the tools forget what they knew of the files, and the model hear of it.
 func (e *Engine) filesRewound(report *filehistory.Report) {
-	paths := changedPaths(report)
+	paths := changedFiles(report)
 	if len(paths) == 0 {
 		return
 	}
@@ -104,10 +104,13 @@ func rewindNote(paths []string) string {
 		strings.Join(listed, "\n") + more + "\n</system-reminder>"
 }
 
-func changedPaths(report *filehistory.Report) []string {
+// changedFiles are the paths as hosts know them: folders come and go with what is in them.
+func changedFiles(report *filehistory.Report) []string {
 	paths := make([]string, 0, len(report.Files))
 	for _, f := range report.Files {
-		paths = append(paths, f.Path)
+		if !f.Kind.IsDir() {
+			paths = append(paths, f.Path)
+		}
 	}
 	return paths
 }
@@ -120,7 +123,7 @@ func rewindReply(report *filehistory.Report) *protocol.RewindReply {
 	}
 	reply := &protocol.RewindReply{
 		CanRewind:    true,
-		FilesChanged: changedPaths(report),
+		FilesChanged: changedFiles(report),
 		Insertions:   &insertions,
 		Deletions:    &deletions,
 		UndoID:       report.UndoID,

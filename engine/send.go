@@ -95,9 +95,9 @@ func (t *turn) sendEvent(raw jsontext.Value) {
 
 func timestamp() string { return time.Now().UTC().Format("2006-01-02T15:04:05.000Z") }
 
-// message encodes a message whose blocks came through a decoder or are our own, so it can be encoded.
-func message(role string, content protocol.Content) jsontext.Value {
-	raw, err := protocol.Marshal(protocol.Message{Role: role, Content: content})
+// message encodes a message of the user's side. Its blocks came through a decoder or are our own, so it can be encoded.
+func message(content protocol.Content) jsontext.Value {
+	raw, err := protocol.Marshal(protocol.Message{Role: "user", Content: content})
 	if err != nil {
 		panic(err)
 	}

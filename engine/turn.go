@@ -7,8 +7,6 @@ import (
 	"runtime/debug"
 	"time"
 
-	"github.com/google/uuid"
-
 	"takeback/engine/session"
 	"takeback/protocol"
 )
@@ -174,7 +172,9 @@ func (t *turn) modelFailed(r *reply, calls []protocol.Block, err error) *protoco
 
 // interrupted ends a turn that the host stopped, and tells so in the conversation.
 func (t *turn) interrupted(reason, where string) *protocol.Result {
-	t.hear(protocol.Text(session.Interrupted+where+"]"), nil)
+	note := protocol.Text(session.Interrupted + where + "]")
+	t.sayAsUser(note, nil)
+	t.e.talk.add("user", note)
 	r := t.failure("Request interrupted by user")
 	r.TerminalReason = reason
 	return r

@@ -46,11 +46,13 @@ func (t *Transcript) load() error {
 }
 
 // conversation turns a chain, newest first, into messages: a line holds one
-// block of a message, the API wants whole ones.
+// block of an answer or one of several tool results, the API wants whole messages.
+// What takeback said to the model goes with the prompt behind it.
 func (t *Transcript) conversation(chain []*record) {
 	t.answered = map[string]bool{}
 	var messages []protocol.Message
 	prompt, answer := "", ""
+	note, results := false, false // what the last message is
 	for i := len(chain) - 1; i >= 0; i-- {
 		r := chain[i]
 		var m struct {
@@ -74,12 +76,13 @@ func (t *Transcript) conversation(chain []*record) {
 			continue
 		}
 		last := len(messages) - 1
-		if last >= 0 && messages[last].Role == m.Role && (m.Role == "user" || answer == m.ID) {
+		isResult := r.Type == "user" && m.Content[0].Type == "tool_result"
+		if last >= 0 && messages[last].Role == m.Role && (m.Role == "assistant" && answer == m.ID || m.Role == "user" && (note || results && isResult)) {
 			messages[last].Content = append(messages[last].Content, m.Content...)
 		} else {
 			messages = append(messages, m.Message)
 		}
-		answer = m.ID
+		answer, note, results = m.ID, r.IsMeta, isResult
 	}
 	t.history = repair(messages)
 }

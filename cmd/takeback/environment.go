@@ -1,0 +1,91 @@
+package main
+
+import (
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"sync"
+
+	"takeback/engine"
+)
+
+// environment is all that is read from outside the flags.
+type environment struct {
+	cwd            string // links resolved; the PWD variable is stale under the TypeScript SDK
+	configDir      string
+	projectDirName string
+	entrypoint     string
+	checkpointing  bool
+	stateEvents    engine.StateEvents
+	rewindEvents   bool
+	maxFrame       int
+
+	baseURL, apiKey, authToken, model string
+
+	vars *variables // what commands get
+}
+
+func readEnvironment() *environment {
+	env := &environment{
+		configDir:     os.Getenv("CLAUDE_CONFIG_DIR"),
+		entrypoint:    os.Getenv("CLAUDE_CODE_ENTRYPOINT"),
+		checkpointing: isSet("CLAUDE_CODE_ENABLE_SDK_FILE_CHECKPOINTING") && !isSet("CLAUDE_CODE_DISABLE_FILE_CHECKPOINTING"),
+		rewindEvents:  isSet("TAKEBACK_REWIND_EVENTS"),
+		maxFrame:      maxFrame,
+		baseURL:       os.Getenv("ANTHROPIC_BASE_URL"),
+		apiKey:        os.Getenv("ANTHROPIC_API_KEY"),
+		authToken:     os.Getenv("ANTHROPIC_AUTH_TOKEN"),
+		model:         os.Getenv("ANTHROPIC_MODEL"),
+		vars:          &variables{env: os.Environ()},
+	}
+	env.cwd, _ = os.Getwd()
+	if real, err := filepath.EvalSymlinks(env.cwd); err == nil {
+		env.cwd = real
+	}
+	if env.configDir != "" {
+		env.projectDirName = os.Getenv("CLAUDE_CODE_PROJECT_DIR_NAME")
+	} else if home, err := os.UserHomeDir(); err == nil {
+		env.configDir = filepath.Join(home, ".claude")
+	}
+	if env.entrypoint == "sdk-ts" {
+		env.maxFrame = maxFrameTS
+	}
+	switch {
+	case isSet("CLAUDE_CODE_EMIT_SESSION_STATE_EVENTS"):
+		env.stateEvents = engine.PublicStateEvents
+	case isSet("CLAUDE_CODE_SDK_READS_SESSION_STATE"):
+		env.stateEvents = engine.HostOnlyStateEvents
+	}
+	return env
+}
+
+// isSet tells whether a switch is on. The SDKs write "true" or "1".
+func isSet(name string) bool {
+	switch strings.ToLower(os.Getenv(name)) {
+	case "", "0", "false", "no", "off":
+		return false
+	}
+	return true
+}
+
+// variables are the environment of commands, which the host may change while they run.
+type variables struct {
+	mu  sync.Mutex
+	env []string
+}
+
+func (v *variables) list() []string {
+	v.mu.Lock()
+	defer v.mu.Unlock()
+	return slices.Clone(v.env)
+}
+
+func (v *variables) set(vars map[string]string) {
+	v.mu.Lock()
+	defer v.mu.Unlock()
+	for name, value := range vars {
+		v.env = slices.DeleteFunc(v.env, func(entry string) bool { return strings.HasPrefix(entry, name+"=") })
+		v.env = append(v.env, name+"="+value)
+	}
+}

@@ -1,0 +1,167 @@
+package main
+
+import (
+	"errors"
+	"fmt"
+	"io"
+	"slices"
+	"strings"
+
+	"github.com/google/uuid"
+	"github.com/spf13/pflag"
+
+	"takeback/engine"
+)
+
+// flags are the flags that have a meaning so far.
+type flags struct {
+	inputFormat, outputFormat string
+	verbose, print            bool
+	model                     string
+	permissionMode            string
+	skipPermissions           bool
+	allowSkipPermissions      bool
+	replayUserMessages        bool
+	includePartialMessages    bool
+	maxTurns                  int
+	resume, sessionID         string
+	systemPrompt              *string // nil: not given; "" is the empty prompt
+	systemPromptFile          string
+	appendSystemPrompt        string
+	debug                     string // "" is off
+	debugFile                 string
+	prompt                    []string // what is no flag
+}
+
+// accepted are flags that SDKs and community clients pass and that change nothing
+// here yet. Refusing them would break clients that are none the worse for it.
+var accepted = struct{ withValue, withoutValue []string }{
+	withValue: []string{
+		"add-dir", "advisor", "agent", "agents", "allowed-tools", "append-system-prompt-file", "betas",
+		"channels", "disallowed-tools", "effort", "fallback-model", "file", "initialize-fields", "json-schema",
+		"managed-settings", "max-budget-usd", "max-thinking-tokens", "mcp-config", "permission-prompt-tool",
+		"permission-prompts", "plugin-dir", "plugin-dir-no-mcp", "project-config-root", "setting-sources",
+		"settings", "task-budget", "thinking", "thinking-display", "tools", "workload",
+	},
+	withoutValue: []string{
+		"await-claim", "await-initialize", "bare", "chrome", "disable-slash-commands",
+		"exclude-dynamic-system-prompt-sections", "ide", "include-hook-events",
+		"managed-settings-in-initialize", "session-mirror", "strict-mcp-config",
+	},
+}
+
+// refused are flags that choose which session is used, or whether it is kept. To ignore one
+// would write where the host said not to, so they end the start until they work.
+var refused = []string{"continue", "fork-session", "from-pr", "no-session-persistence", "resume-drops-turn", "resume-session-at", "rewind-files", "sdk-url", "worktree"}
+
+// aliases are second spellings.
+var aliases = map[string]string{
+	"allowedTools":    "allowed-tools",
+	"disallowedTools": "disallowed-tools",
+	"debug-to-stderr": "debug",
+}
+
+// parseError is a command line that cannot be read. Clients know such errors by the small "error:".
+type parseError string
+
+func (e parseError) Error() string { return string(e) }
+
+func parseFlags(args []string) (*flags, error) {
+	f := &flags{}
+	fs := pflag.NewFlagSet("takeback", pflag.ContinueOnError)
+	fs.SetOutput(io.Discard)
+	fs.SetNormalizeFunc(func(_ *pflag.FlagSet, name string) pflag.NormalizedName {
+		if full, ok := aliases[name]; ok {
+			name = full
+		}
+		return pflag.NormalizedName(name)
+	})
+	define(fs, f)
+	if err := fs.Parse(args); err != nil {
+		return nil, asParseError(err)
+	}
+	f.prompt = slices.DeleteFunc(fs.Args(), func(arg string) bool { return arg == "" })
+	if !fs.Changed("system-prompt") {
+		f.systemPrompt = nil
+	}
+	return f, f.check(fs)
+}
+
+func define(fs *pflag.FlagSet, f *flags) {
+	f.systemPrompt = new(string)
+	fs.StringVar(&f.inputFormat, "input-format", "text", "")
+	fs.StringVar(&f.outputFormat, "output-format", "text", "")
+	fs.BoolVar(&f.verbose, "verbose", false, "")
+	fs.BoolVarP(&f.print, "print", "p", false, "")
+	fs.StringVar(&f.model, "model", "", "")
+	fs.StringVar(&f.permissionMode, "permission-mode", "", "")
+	fs.BoolVar(&f.skipPermissions, "dangerously-skip-permissions", false, "")
+	fs.BoolVar(&f.allowSkipPermissions, "allow-dangerously-skip-permissions", false, "")
+	fs.BoolVar(&f.replayUserMessages, "replay-user-messages", false, "")
+	fs.BoolVar(&f.includePartialMessages, "include-partial-messages", false, "")
+	fs.IntVar(&f.maxTurns, "max-turns", 0, "")
+	fs.StringVarP(&f.resume, "resume", "r", "", "")
+	fs.StringVar(&f.sessionID, "session-id", "", "")
+	fs.StringVar(f.systemPrompt, "system-prompt", "", "")
+	fs.StringVar(&f.systemPromptFile, "system-prompt-file", "", "")
+	fs.StringVar(&f.appendSystemPrompt, "append-system-prompt", "", "")
+	fs.StringVarP(&f.debug, "debug", "d", "", "")
+	fs.Lookup("debug").NoOptDefVal = "all"
+	fs.StringVar(&f.debugFile, "debug-file", "", "")
+	for _, name := range accepted.withValue {
+		fs.StringArray(name, nil, "")
+	}
+	for _, name := range accepted.withoutValue {
+		fs.Bool(name, false, "")
+	}
+	for _, name := range refused {
+		fs.StringArray(name, nil, "")
+	}
+	for _, name := range []string{"continue", "fork-session", "no-session-persistence"} {
+		fs.Lookup(name).NoOptDefVal = "true"
+	}
+	fs.Lookup("continue").Shorthand = "c"
+}
+
+// asParseError puts an error of the flag library in the words that clients know from the peer.
+func asParseError(err error) error {
+	var unknown *pflag.NotExistError
+	var noValue *pflag.ValueRequiredError
+	var invalid *pflag.InvalidValueError
+	switch {
+	case errors.As(err, &unknown) && unknown.GetSpecifiedShortnames() != "":
+		return parseError(fmt.Sprintf("unknown option '-%s'", unknown.GetSpecifiedName()))
+	case errors.As(err, &unknown):
+		return parseError(fmt.Sprintf("unknown option '--%s'", unknown.GetSpecifiedName()))
+	case errors.As(err, &noValue):
+		return parseError(fmt.Sprintf("option '--%s' needs a value", noValue.GetFlag().Name))
+	case errors.As(err, &invalid):
+		return parseError(fmt.Sprintf("option '--%s' cannot be %q", invalid.GetFlag().Name, invalid.GetValue()))
+	}
+	return parseError(err.Error())
+}
+
+func (f *flags) check(fs *pflag.FlagSet) error {
+	for _, name := range refused {
+		if fs.Changed(name) {
+			return fmt.Errorf("--%s is not supported by this version of takeback. Leave it out", name)
+		}
+	}
+	switch {
+	case f.inputFormat != "stream-json":
+		return errors.New("takeback speaks JSON lines with an agent SDK: pass --input-format stream-json --output-format stream-json --verbose. To see it work, run: takeback demo")
+	case f.outputFormat != "stream-json":
+		return errors.New("--input-format=stream-json requires output-format=stream-json")
+	case f.print && !f.verbose:
+		return errors.New("When using --print, --output-format=stream-json requires --verbose")
+	case len(f.prompt) > 0:
+		return fmt.Errorf("prompts come as JSON lines on stdin; %q on the command line is not one", strings.Join(f.prompt, " "))
+	case f.permissionMode != "" && !engine.ValidMode(f.permissionMode):
+		return fmt.Errorf("--permission-mode cannot be %q: it is one of acceptEdits, auto, bypassPermissions, default, dontAsk, plan", f.permissionMode)
+	case f.sessionID != "" && uuid.Validate(f.sessionID) != nil:
+		return errors.New("Invalid session ID. Must be a valid UUID.")
+	case f.maxTurns < 0:
+		return errors.New("--max-turns cannot be negative")
+	}
+	return nil
+}

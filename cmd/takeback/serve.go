@@ -1,0 +1,242 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"log/slog"
+	"os"
+	"os/signal"
+	"path/filepath"
+	"strings"
+	"syscall"
+
+	"github.com/google/uuid"
+
+	"takeback/engine"
+	"takeback/engine/model/anthropic"
+	"takeback/engine/model/script"
+	"takeback/engine/session"
+	"takeback/engine/tools"
+	"takeback/filehistory"
+	"takeback/protocol"
+	"takeback/protocol/peer"
+)
+
+// Frames longer than this are cut. The Python SDK's session ends at 1 MiB a line;
+// TypeScript has no limit.
+const (
+	maxFrame   = 900 << 10
+	maxFrameTS = 64 << 20
+)
+
+// serve runs one session for the host at stdin and stdout.
+func serve(f *flags) int {
+	// A stray print must not corrupt the wire.
+	stdout := os.Stdout
+	os.Stdout = os.Stderr
+
+	host := readEnvironment()
+	log, closeLog, err := openLog(f)
+	if err != nil {
+		fmt.Fprintf(os.Stderr, "Error: %v\n", err)
+		return exitError
+	}
+	defer closeLog()
+
+	transcript, err := openTranscript(f, host)
+	if err != nil {
+		return startFailed(stdout, f, err)
+	}
+	defer transcript.Close()
+	cfg, toolset, err := configure(f, host, transcript, log)
+	if err != nil {
+		return startFailed(stdout, f, err)
+	}
+	defer toolset.Close()
+	if cfg.History != nil {
+		defer cfg.History.Close()
+	}
+	cfg.Conn = peer.New(os.Stdin, stdout, peer.Options{MaxFrame: host.maxFrame, Stderr: os.Stderr})
+
+	e := engine.New(*cfg)
+	ctx, stop := handleSignals(e)
+	defer stop()
+	failed, err := e.Run(ctx)
+	switch {
+	case errors.Is(err, errTerminated):
+		return exitSIGTERM
+	case errors.Is(err, peer.ErrGone):
+		return exitHostGone
+	case failed:
+		return exitError
+	}
+	return exitOK
+}
+
+func openTranscript(f *flags, host *environment) (*session.Transcript, error) {
+	place := session.Place{
+		ConfigDir:   host.configDir,
+		ProjectName: host.projectDirName,
+		Cwd:         host.cwd,
+		Version:     peerVersion,
+		Entrypoint:  host.entrypoint,
+	}
+	if f.resume != "" {
+		t, err := session.Resume(place, f.resume)
+		if errors.Is(err, session.ErrNotFound) {
+			return nil, fmt.Errorf("No conversation found with session ID: %s", f.resume)
+		}
+		return t, err
+	}
+	id := f.sessionID
+	if id == "" {
+		id = uuid.NewString()
+	}
+	t, err := session.Create(place, id)
+	if errors.Is(err, session.ErrExists) {
+		return nil, fmt.Errorf("Session ID %s is already in use.", id)
+	}
+	return t, err
+}
+
+func configure(f *flags, host *environment, transcript *session.Transcript, log *slog.Logger) (*engine.Config, *tools.Set, error) {
+	model, modelName, source, err := chooseModel(f, host)
+	if err != nil {
+		return nil, nil, err
+	}
+	system := f.systemPrompt
+	if f.systemPromptFile != "" {
+		text, err := os.ReadFile(f.systemPromptFile)
+		if err != nil {
+			return nil, nil, fmt.Errorf("read system prompt: %w", err)
+		}
+		system = new(string)
+		*system = string(text)
+	}
+	var history *filehistory.Store
+	if host.checkpointing {
+		history, err = filehistory.Open(filepath.Join(host.configDir, "takeback", transcript.ID()), filehistory.Options{Log: log})
+		if err != nil {
+			return nil, nil, fmt.Errorf("open file history: %w", err)
+		}
+	}
+	mode := f.permissionMode
+	if f.skipPermissions {
+		mode = engine.ModeBypass
+	}
+	toolset := tools.New(tools.Options{Cwd: host.cwd, History: history, Environ: host.vars.list})
+	return &engine.Config{
+		Model:           model,
+		Transcript:      transcript,
+		Tools:           toolset.Tools(),
+		Forget:          toolset.Forget,
+		SetEnv:          host.vars.set,
+		History:         history,
+		Cwd:             host.cwd,
+		ModelName:       modelName,
+		PermissionMode:  mode,
+		BypassAllowed:   f.skipPermissions || f.allowSkipPermissions || mode == engine.ModeBypass,
+		SystemPrompt:    system,
+		AppendPrompt:    f.appendSystemPrompt,
+		MaxTurns:        f.maxTurns,
+		ReplayPrompts:   f.replayUserMessages,
+		PartialMessages: f.includePartialMessages,
+		StateEvents:     host.stateEvents,
+		RewindEvents:    host.rewindEvents,
+		Version:         peerVersion,
+		APIKeySource:    source,
+		Log:             log,
+		Stderr:          os.Stderr,
+	}, toolset, nil
+}
+
+// chooseModel gives the model, the name to ask it for, and where its key comes from.
+func chooseModel(f *flags, host *environment) (model engine.Model, name, keySource string, err error) {
+	if kind, file, _ := strings.Cut(f.model, ":"); kind == "script" {
+		m, err := script.New(file)
+		return m, "script", "none", err
+	}
+	name, keySource = f.model, "none"
+	if name == "" {
+		name = host.model
+	}
+	if host.apiKey != "" {
+		keySource = "ANTHROPIC_API_KEY"
+	}
+	return anthropic.New(anthropic.Options{BaseURL: host.baseURL, APIKey: host.apiKey, AuthToken: host.authToken}), name, keySource, nil
+}
+
+// startFailed tells that there will be no session: as a result on stdout, since Python never
+// shows stderr, and in words on stderr.
+func startFailed(stdout io.Writer, f *flags, err error) int {
+	id := f.resume
+	if id == "" {
+		id = f.sessionID
+	}
+	frame, encodeErr := protocol.Encode(&protocol.Result{
+		Subtype:           "error_during_execution",
+		IsError:           true,
+		Errors:            []string{err.Error()},
+		SessionID:         id,
+		ModelUsage:        map[string]protocol.ModelUsage{},
+		PermissionDenials: []protocol.PermissionDenial{},
+		UUID:              uuid.NewString(),
+	}, maxFrame)
+	if encodeErr == nil {
+		_, encodeErr = stdout.Write(frame)
+	}
+	fmt.Fprintf(os.Stderr, "Error: %v\n", errors.Join(err, encodeErr))
+	return exitError
+}
+
+var errTerminated = errors.New("terminated")
+
+// handleSignals returns a context that SIGTERM ends. SIGINT interrupts the turn, or ends an idle
+// engine. A second signal ends the process at once.
+func handleSignals(e *engine.Engine) (context.Context, func()) {
+	ctx, cancel := context.WithCancelCause(context.Background())
+	// SIGPIPE is caught so that a closed pipe is an error to handle. It is not ignored: children
+	// would inherit that, and `yes | head` would never end.
+	signals := make(chan os.Signal, 8)
+	signal.Notify(signals, os.Interrupt, syscall.SIGTERM, syscall.SIGPIPE)
+	go func() {
+		second := false
+		for s := range signals {
+			switch {
+			case s == syscall.SIGPIPE:
+			case second && s == syscall.SIGTERM:
+				os.Exit(exitSIGTERM)
+			case second:
+				os.Exit(exitError)
+			case s == syscall.SIGTERM:
+				second = true
+				cancel(errTerminated)
+			default:
+				second = true
+				e.Interrupt()
+			}
+		}
+	}()
+	return ctx, func() {
+		signal.Stop(signals)
+		cancel(nil)
+	}
+}
+
+// openLog logs where --debug or --debug-file says, else nowhere: a clean run leaves stderr empty.
+func openLog(f *flags) (*slog.Logger, func(), error) {
+	level := &slog.HandlerOptions{Level: slog.LevelDebug}
+	switch {
+	case f.debugFile != "":
+		file, err := os.OpenFile(f.debugFile, os.O_WRONLY|os.O_CREATE|os.O_APPEND, 0o600)
+		if err != nil {
+			return nil, nil, fmt.Errorf("open debug file: %w", err)
+		}
+		return slog.New(slog.NewJSONHandler(file, level)), func() { file.Close() }, nil
+	case f.debug != "":
+		return slog.New(slog.NewJSONHandler(os.Stderr, level)), func() {}, nil
+	}
+	return slog.New(slog.DiscardHandler), func() {}, nil
+}
