@@ -158,10 +158,11 @@ func (c *Change) Done() error {
 	c.done = true
 	defer c.s.progress.Release(1)
 	after := make([]*journal.Record, len(c.records))
+	resolver := newResolver()
 	for i, r := range c.records {
 		after[i] = &journal.Record{
 			Type: journal.After, Change: r.Change, Path: r.Path, Parent: r.Parent,
-			State: leave(r.Path.String(), r.State),
+			State: leave(resolver, r.Path.String(), r.State),
 		}
 	}
 	c.s.mu.Lock()

@@ -7,6 +7,7 @@ import (
 	"os"
 	"path/filepath"
 	"slices"
+	"sync"
 	"testing"
 )
 
@@ -133,6 +134,16 @@ func (h *history) absent(names ...string) {
 		if _, err := os.Lstat(h.path(name)); !errors.Is(err, fs.ErrNotExist) {
 			h.Fatalf("%s is there (%v)", name, err)
 		}
+	}
+}
+
+// onOperation lets hook fail operations on the disk, one at a time.
+func (h *history) onOperation(hook func(op, path string) error) {
+	var mu sync.Mutex
+	h.store.fs.Fail = func(op, path string) error {
+		mu.Lock()
+		defer mu.Unlock()
+		return hook(op, path)
 	}
 }
 

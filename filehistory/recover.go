@@ -18,6 +18,7 @@ func (s *Store) recover() error {
 		}
 		done := 0
 		var records []*journal.Record
+		resolver := newResolver()
 		for _, c := range w.changes {
 			if c.up > 0 {
 				temp := temporary(w.id, c.path, c.number, c.up)
@@ -27,7 +28,7 @@ func (s *Store) recover() error {
 			if c.after != nil {
 				continue
 			}
-			state := leave(c.path, c.before)
+			state := leave(resolver, c.path, c.before)
 			if state.Kind == journal.Lost {
 				continue
 			}

@@ -148,7 +148,12 @@ func (r *reading) saveTo(batch *blob.Batch) error {
 
 // leave tells what a change left at path. The hash of large content is not
 // worth its time: the signature tells most drift, and a rewind hashes anyway.
-func leave(path string, before journal.State) journal.State {
+func leave(r *resolver, path string, before journal.State) journal.State {
+	if real, _, err := r.resolve(path); err == nil && real != path {
+		// The change made a link of a folder on the way. What lies behind that is
+		// another path.
+		return journal.State{Kind: journal.Absent}
+	}
 	state, err := look(path)
 	if err != nil {
 		return journal.State{Kind: journal.Lost, Why: err.Error()}
@@ -163,12 +168,12 @@ func leave(path string, before journal.State) journal.State {
 	if state.Size > blob.SmallSize {
 		return state
 	}
-	r, err := openReading(path)
+	now, err := openReading(path)
 	if err != nil {
 		return state
 	}
-	r.file.Close()
-	return r.state
+	now.file.Close()
+	return now.state
 }
 
 // sameFile compares signatures: one file, not written to since.

@@ -117,12 +117,12 @@ var errChanging = errors.New("it is being changed by somebody else; ask again")
 // there. What is lost then is what they wrote within microseconds; a link that
 // they put there is itself replaced, never followed. A folder on the way that
 // becomes a link in that window is followed: no portable call prevents it.
-func (w *work) check(st *step) error {
-	switch w.plan.way(filepath.Dir(w.actual(st.path))) {
+func (w *work) check(st *step, path string) error {
+	switch w.plan.way(filepath.Dir(path)) {
 	case linked, blocked:
 		return errors.New("its folder was replaced")
 	}
-	now, err := look(w.actual(st.path))
+	now, err := look(path)
 	if err != nil {
 		return err
 	}
@@ -149,7 +149,7 @@ func (w *work) actual(path string) string {
 }
 
 func (w *work) moveAside(st *step) error {
-	if err := w.check(st); err != nil {
+	if err := w.check(st, st.path); err != nil {
 		return err
 	}
 	aside := temporary(w.id, st.path, st.record.Change, st.record.Up) + asideSuffix
@@ -196,11 +196,11 @@ func (w *work) finishFolder(st *step) error {
 
 func (w *work) swap(st *step) error {
 	if st.aside == "" {
-		if err := w.check(st); err != nil {
+		if err := w.check(st, st.path); err != nil {
 			return err
 		}
 	}
-	w.hold(st)
+	w.hold(st, st.path)
 	if err := w.s.fs.Rename(st.staged, st.path); err != nil {
 		return err
 	}
@@ -213,17 +213,17 @@ const maxHeld = 4096
 
 // hold keeps a replaced inode until after the reply: giving its blocks back is
 // most of what a rename over it costs.
-func (w *work) hold(st *step) {
+func (w *work) hold(st *step, path string) {
 	if st.now.Kind != journal.File || len(w.held) >= maxHeld {
 		return
 	}
-	if f, err := disk.Hold(w.actual(st.path)); err == nil {
+	if f, err := disk.Hold(path); err == nil {
 		w.held = append(w.held, f)
 	}
 }
 
 func (w *work) chmod(st *step) error {
-	if err := w.check(st); err != nil {
+	if err := w.check(st, st.path); err != nil {
 		return err
 	}
 	if err := w.s.fs.Chmod(st.path, st.want.Mode); err != nil {
@@ -234,11 +234,12 @@ func (w *work) chmod(st *step) error {
 }
 
 func (w *work) remove(st *step) error {
-	if err := w.check(st); err != nil {
+	path := w.actual(st.path)
+	if err := w.check(st, path); err != nil {
 		return err
 	}
-	w.hold(st)
-	if err := w.s.fs.Remove(w.actual(st.path)); err != nil {
+	w.hold(st, path)
+	if err := w.s.fs.Remove(path); err != nil {
 		return err
 	}
 	st.done = true
@@ -261,10 +262,11 @@ func (w *work) settleAside(st *step) {
 // finish records what was left, and reports.
 func (w *work) finish() *Report {
 	var records []*journal.Record
+	resolver := newResolver()
 	after := func(before *journal.Record) *journal.Record {
 		r := &journal.Record{
 			Type: journal.After, Change: before.Change, Path: before.Path, Parent: before.Parent, Rewound: true,
-			State: leave(before.Path.String(), before.State),
+			State: leave(resolver, before.Path.String(), before.State),
 		}
 		records = append(records, r)
 		return r

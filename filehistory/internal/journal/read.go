@@ -8,6 +8,7 @@ import (
 	"io/fs"
 	"os"
 	"runtime"
+	"slices"
 	"sync"
 )
 
@@ -41,10 +42,10 @@ func Read(path string, visit func(*Record)) (whole, size int64, err error) {
 type reader struct {
 	src         io.Reader
 	visit       func(*Record)
-	rest        []byte // the line that the last chunk ended in
-	chunks      []chunk
+	rest        []byte   // the line that the last chunk ended in
+	chunks      []*chunk // used again in each round
 	whole, size int64
-	eof, begun  bool
+	eof         bool
 }
 
 type chunk struct {
@@ -56,27 +57,26 @@ type chunk struct {
 // round reads a chunk per processor and decodes them side by side, since
 // decoding is most of the time that opening a long history takes.
 func (r *reader) round() error {
-	r.chunks = r.chunks[:0]
-	for range runtime.GOMAXPROCS(0) {
-		if r.eof {
-			break
+	var wg sync.WaitGroup
+	n := 0
+	for ; n < runtime.GOMAXPROCS(0) && !r.eof; n++ {
+		if n == len(r.chunks) {
+			r.chunks = append(r.chunks, new(chunk))
 		}
-		if err := r.next(); err != nil {
+		if err := r.next(r.chunks[n]); err != nil {
+			wg.Wait()
 			return err
 		}
-	}
-	var wg sync.WaitGroup
-	for i := range r.chunks {
-		wg.Go(r.chunks[i].decode)
+		wg.Go(r.chunks[n].decode)
 	}
 	wg.Wait()
-	for i := range r.chunks {
-		for _, at := range r.chunks[i].order {
+	for _, c := range r.chunks[:n] {
+		for _, at := range c.order {
 			if at < 0 {
 				r.visit(nil)
 				continue
 			}
-			record := &r.chunks[i].records[at]
+			record := &c.records[at]
 			if record.Type == Head && record.Version != Version {
 				return fmt.Errorf("%w: %d", ErrVersion, record.Version)
 			}
@@ -86,11 +86,13 @@ func (r *reader) round() error {
 	return nil
 }
 
-func (r *reader) next() error {
-	data := make([]byte, len(r.rest)+chunkSize)
-	copy(data, r.rest)
-	n, err := io.ReadFull(r.src, data[len(r.rest):])
-	data = data[:len(r.rest)+n]
+// next fills c with whole lines and keeps the line that the chunk ends in.
+func (r *reader) next(c *chunk) error {
+	c.data = append(c.data[:0], r.rest...)
+	had := len(c.data)
+	c.data = slices.Grow(c.data, chunkSize)[:had+chunkSize]
+	n, err := io.ReadFull(r.src, c.data[had:])
+	c.data = c.data[:had+n]
 	r.size += int64(n)
 	switch {
 	case errors.Is(err, io.EOF), errors.Is(err, io.ErrUnexpectedEOF):
@@ -98,14 +100,13 @@ func (r *reader) next() error {
 	case err != nil:
 		return err
 	}
-	end := bytes.LastIndexByte(data, '\n') + 1
-	r.rest = data[end:]
-	r.whole += int64(end)
-	if r.eof && unterminated(r.rest) {
-		end = len(data)
-		r.whole += int64(len(r.rest))
+	end := bytes.LastIndexByte(c.data, '\n') + 1
+	if r.eof && unterminated(c.data[end:]) {
+		end = len(c.data)
 	}
-	r.chunks = append(r.chunks, chunk{data: data[:end]})
+	r.rest = append(r.rest[:0], c.data[end:]...)
+	r.whole += int64(end)
+	c.data = c.data[:end]
 	return nil
 }
 
@@ -121,7 +122,7 @@ func unterminated(line []byte) bool {
 }
 
 func (c *chunk) decode() {
-	c.records = make([]Record, 0, len(c.data)/160)
+	c.records, c.order = c.records[:0], c.order[:0]
 	for line := range bytes.SplitSeq(c.data, []byte{'\n'}) {
 		if len(line) == 0 || c.add(line) {
 			continue
