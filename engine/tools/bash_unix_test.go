@@ -12,6 +12,7 @@ import (
 	"testing"
 	"time"
 
+	"takeback/filehistory"
 	"takeback/protocol"
 )
 
@@ -260,6 +261,31 @@ func TestBash_backgroundParameter(t *testing.T) {
 	b := newBench(t, nil)
 	b.fails("Bash", args{"command": "touch ran", "run_in_background": true}, "not available yet")
 	b.missing("ran")
+}
+
+// A command is in the history before it can change anything: a crash loses nothing.
+func TestBash_notedFirst(t *testing.T) {
+	b, store := newHistory(t)
+	b.fifo("go")
+	ended := make(chan struct{})
+	go func() {
+		defer close(ended)
+		b.bash("echo   'two\nlines'\nread x <go # " + strings.Repeat("é", 300))
+	}()
+	gate, err := os.OpenFile(b.path("go"), os.O_WRONLY, 0) // waits until the command runs
+	if err != nil {
+		t.Fatal(err)
+	}
+	plan, err := store.Plan(t.Context(), point, filehistory.RewindOptions{})
+	gate.Close()
+	<-ended
+	if err != nil {
+		t.Fatal(err)
+	}
+	if len(plan.Uncovered) != 1 || !strings.HasPrefix(plan.Uncovered[0].What, "echo 'two lines' read x <go # éé") ||
+		len([]rune(plan.Uncovered[0].What)) != 200 || !strings.HasPrefix(plan.Uncovered[0].Reason, "shell command") {
+		t.Errorf("uncovered: %+v", plan.Uncovered)
+	}
 }
 
 func TestBash_tooLong(t *testing.T) {
