@@ -95,7 +95,7 @@ func echoes(message Inbound) []Frame {
 	case ControlResponse:
 		return []Frame{&Reply{RequestID: m.RequestID, Response: map[string]any{"r": m.Response}}, &Question{RequestID: m.RequestID, Request: m}}
 	case Unknown:
-		return []Frame{&Reply{Response: m.Raw}, &Reply{Error: m.Type, Detail: m.Raw}, &FilesRewound{RewindReply: RewindReply{Error: m.Type}}}
+		return []Frame{&Reply{RequestID: "r", Response: m.Raw}, &Reply{RequestID: "r", Error: m.Type, Detail: m.Raw}, &FilesRewound{RewindReply: RewindReply{Error: m.Type}}}
 	}
 	return nil
 }

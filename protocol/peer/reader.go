@@ -20,7 +20,7 @@ func (c *Conn) read(h Handler) {
 		line, length, err := c.in.next()
 		switch {
 		case errors.Is(err, errLongLine):
-			c.refuse(longLine(line, length))
+			c.refuse(longLine(line, length, c.in.max))
 		case err != nil:
 			if err != io.EOF {
 				c.report(fmt.Sprintf("reading failed: %v", err))
@@ -95,10 +95,10 @@ func (c *Conn) report(text string) {
 }
 
 // longLine describes a line that was skipped, of which head is known.
-func longLine(head []byte, length int) *protocol.LineError {
+func longLine(head []byte, length, limit int) *protocol.LineError {
 	bad := &protocol.LineError{}
 	_, err := protocol.Decode(head)
 	errors.As(err, &bad) // for the request's id
-	bad.Len, bad.Reason = length, fmt.Sprintf("longer than %d bytes", maxLine)
+	bad.Len, bad.Reason = length, fmt.Sprintf("longer than %d bytes", limit)
 	return bad
 }
