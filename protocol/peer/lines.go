@@ -44,7 +44,7 @@ func (r *lineReader) next() (line []byte, length int, err error) {
 		length += len(part)
 		if err == nil && length == len(part) {
 			if length > r.max {
-				return part, length, errLongLine
+				return part[:min(headLen, r.max)], length, errLongLine
 			}
 			return part, length, nil
 		}
