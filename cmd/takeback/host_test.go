@@ -39,6 +39,7 @@ type launch struct {
 	env     []string // added to the usual ones, the last wins
 	project string   // working folder, new if ""
 	config  string   // new if ""
+	stalled bool     // the host reads nothing
 }
 
 // process is a takeback with a host that notes all it says.
@@ -112,6 +113,7 @@ func start(t *testing.T, l launch) *process {
 	p.cmd.Dir = p.project
 	p.cmd.Env = append([]string{
 		"TAKEBACK_TEST_IS_TAKEBACK=1", "PATH=" + os.Getenv("PATH"), "HOME=" + filepath.Dir(p.config),
+		"GORACE=atexit_sleep_ms=0", // else each process under the race detector takes a second to end
 		"CLAUDE_CONFIG_DIR=" + p.config, "CLAUDE_CODE_ENABLE_SDK_FILE_CHECKPOINTING=true",
 	}, l.env...)
 	p.cmd.Stderr = &p.stderr
@@ -121,7 +123,9 @@ func start(t *testing.T, l launch) *process {
 	must(t, err)
 	p.stdout = stdout
 	must(t, p.cmd.Start())
-	go p.read(stdout)
+	if !l.stalled {
+		go p.read(stdout)
+	}
 	t.Cleanup(func() {
 		if p.cmd.ProcessState == nil {
 			_ = p.cmd.Process.Kill()

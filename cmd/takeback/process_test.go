@@ -224,6 +224,17 @@ func TestProcess_signals(t *testing.T) {
 			t.Errorf("exit %d", code)
 		}
 	})
+	t.Run("SIGTERM while the host does not read", func(t *testing.T) {
+		p := start(t, launch{stalled: true})
+		p.prompt(strings.Repeat("more than a pipe holds ", 100_000))
+		p.prompt(strings.Repeat("and more than the lane ", 100_000))
+		p.prompt(strings.Repeat("so that the turn waits ", 100_000))
+		signal(p, syscall.SIGTERM)
+		_ = p.cmd.Wait()
+		if code := p.cmd.ProcessState.ExitCode(); code != 143 {
+			t.Errorf("exit %d", code)
+		}
+	})
 	t.Run("SIGINT in mid-turn", func(t *testing.T) {
 		p := start(t, launch{})
 		p.play(hang())

@@ -11,6 +11,7 @@ import (
 	"path/filepath"
 	"strings"
 	"syscall"
+	"time"
 
 	"github.com/google/uuid"
 
@@ -193,6 +194,10 @@ func startFailed(stdout io.Writer, f *flags, err error) int {
 
 var errTerminated = errors.New("terminated")
 
+// exitTime is how long SIGTERM leaves for an orderly end. A host that does not read
+// would hold it up for ever.
+const exitTime = 3 * time.Second
+
 // handleSignals returns a context that SIGTERM ends. SIGINT interrupts the turn, or ends an idle
 // engine. A second signal ends the process at once.
 func handleSignals(e *engine.Engine) (context.Context, func()) {
@@ -213,6 +218,7 @@ func handleSignals(e *engine.Engine) (context.Context, func()) {
 			case s == syscall.SIGTERM:
 				second = true
 				cancel(errTerminated)
+				time.AfterFunc(exitTime, func() { os.Exit(exitSIGTERM) })
 			default:
 				second = true
 				e.Interrupt()

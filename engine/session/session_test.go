@@ -1,0 +1,219 @@
+package session
+
+import (
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/google/uuid"
+
+	"takeback/protocol"
+)
+
+// The expected names were computed with the TypeScript SDK's own rule in Node.
+func TestProjectName(t *testing.T) {
+	long := "/" + strings.Repeat("abcdefghi/", 25)
+	for cwd, want := range map[string]string{
+		"/home/me/My.Project_1": "-home-me-My-Project-1",
+		"/tmp/😀":                "-tmp---",
+		"/tmp/e\u0301":          "-tmp--", // NFC: one letter
+		"/tmp/漢字":               "-tmp---",
+		long:                    strings.ReplaceAll(long, "/", "-")[:200] + "-uwz0zt",
+	} {
+		if got := projectName(cwd); got != want {
+			t.Errorf("%q: %q, want %q", cwd, got, want)
+		}
+	}
+}
+
+func place(t *testing.T) Place {
+	return Place{ConfigDir: filepath.Join(t.TempDir(), "config"), Cwd: t.TempDir(), Version: "1", Entrypoint: "test"}
+}
+
+func line(kind, message string) Line {
+	return Line{Type: kind, UUID: uuid.NewString(), Message: []byte(message)}
+}
+
+func fill(t *testing.T, tr *Transcript, lines ...Line) {
+	t.Helper()
+	for _, l := range lines {
+		if err := tr.Append(l); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if err := tr.Close(); err != nil {
+		t.Fatal(err)
+	}
+}
+
+const (
+	ask     = `{"role":"user","content":"do it"}`
+	call1   = `{"id":"m1","role":"assistant","model":"x","content":[{"type":"tool_use","id":"t1","name":"Read","input":{}}]}`
+	call2   = `{"id":"m1","role":"assistant","model":"x","content":[{"type":"tool_use","id":"t2","name":"Read","input":{}}]}`
+	result1 = `{"role":"user","content":[{"type":"tool_result","tool_use_id":"t1","content":"one"}]}`
+	result2 = `{"role":"user","content":[{"type":"tool_result","tool_use_id":"t2","content":"two"}]}`
+	done    = `{"id":"m2","role":"assistant","model":"x","content":[{"type":"text","text":"done"}]}`
+	notice  = `{"role":"user","content":[{"type":"text","text":"note"}]}`
+)
+
+// shape tells a conversation in short: a letter for the role, the blocks' types behind it.
+func shape(messages []protocol.Message) string {
+	var b strings.Builder
+	for _, m := range messages {
+		fmt.Fprintf(&b, "%c(", m.Role[0])
+		for i, block := range m.Content {
+			if i > 0 {
+				b.WriteByte(' ')
+			}
+			b.WriteString(block.Type)
+			if block.IsError {
+				b.WriteByte('!')
+			}
+		}
+		b.WriteByte(')')
+	}
+	return b.String()
+}
+
+func TestResume(t *testing.T) {
+	note := line("user", notice)
+	note.IsMeta = true
+	failure := line("assistant", `{"id":"e","role":"assistant","content":[{"type":"text","text":"529"}]}`)
+	failure.IsAPIError = true
+	for name, c := range map[string]struct {
+		lines []Line
+		want  string
+	}{
+		"a whole turn":        {[]Line{line("user", ask), line("assistant", call1), line("assistant", call2), line("user", result1), line("user", result2), line("assistant", done)}, "u(text)a(tool_use tool_use)u(tool_result tool_result)a(text)"},
+		"two prompts":         {[]Line{line("user", ask), line("user", ask)}, "u(text)u(text)"},
+		"a note":              {[]Line{note, line("user", ask), line("assistant", done)}, "u(text text)a(text)"},
+		"killed in a call":    {[]Line{line("user", ask), line("assistant", call1)}, "u(text)a(tool_use)u(tool_result!)"},
+		"killed between two":  {[]Line{line("user", ask), line("assistant", call1), line("assistant", call2), line("user", result2), line("user", ask)}, "u(text)a(tool_use tool_use)u(tool_result tool_result!)u(text)"},
+		"killed, then a turn": {[]Line{line("user", ask), line("assistant", call1), line("user", ask), line("assistant", done)}, "u(text)a(tool_use)u(tool_result! text)a(text)"},
+		"a stray result":      {[]Line{line("user", ask), line("user", result1), line("assistant", done)}, "u(text)a(text)"},
+		"an API failure":      {[]Line{line("user", ask), failure, line("user", ask), line("assistant", done)}, "u(text)u(text)a(text)"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			p := place(t)
+			tr, err := Create(p, uuid.NewString())
+			if err != nil {
+				t.Fatal(err)
+			}
+			fill(t, tr, c.lines...)
+			again, err := Resume(p, tr.ID())
+			if err != nil {
+				t.Fatal(err)
+			}
+			if got := shape(again.History()); got != c.want {
+				t.Errorf("got %s, want %s", got, c.want)
+			}
+			if last := c.lines[len(c.lines)-1].UUID; again.Last() != last {
+				t.Errorf("last %s, want %s", again.Last(), last)
+			}
+		})
+	}
+}
+
+func TestResume_answered(t *testing.T) {
+	p := place(t)
+	tr, _ := Create(p, uuid.NewString())
+	first, second := line("user", ask), line("user", ask)
+	fill(t, tr, first, line("assistant", done), second)
+	again, err := Resume(p, tr.ID())
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, c := range []struct {
+		uuid            string
+		known, answered bool
+	}{{first.UUID, true, true}, {second.UUID, true, false}, {uuid.NewString(), false, false}} {
+		if known, answered := again.Prompt(c.uuid); known != c.known || answered != c.answered {
+			t.Errorf("%s: %v %v", c.uuid, known, answered)
+		}
+	}
+}
+
+// Others write to the file too, and a crash may cut its last line.
+func TestResume_foreignLines(t *testing.T) {
+	for name, foreign := range map[string]string{
+		"torn":           `{"type":"user","uuid":"x","message":{"role":"us`,
+		"title":          `{"type":"custom-title","customTitle":"T","sessionId":"s"}` + "\n",
+		"garbage":        "\x00\xff not JSON\n\n[]\nnull\n",
+		"its own parent": `{"type":"progress","uuid":"p","parentUuid":"p"}` + "\n",
+		"a sidechain":    `{"type":"user","uuid":"s","isSidechain":true,"message":{"role":"user","content":"x"}}` + "\n",
+	} {
+		t.Run(name, func(t *testing.T) {
+			p := place(t)
+			tr, _ := Create(p, uuid.NewString())
+			prompt := line("user", ask)
+			fill(t, tr, prompt, line("assistant", done))
+			f, err := os.OpenFile(tr.path, os.O_APPEND|os.O_WRONLY, 0)
+			if err != nil {
+				t.Fatal(err)
+			}
+			if _, err := f.WriteString(foreign); err != nil {
+				t.Fatal(err)
+			}
+			f.Close()
+
+			again, err := Resume(p, tr.ID())
+			if err != nil {
+				t.Fatal(err)
+			}
+			fill(t, again, line("user", ask), line("assistant", done))
+			data, err := os.ReadFile(tr.path)
+			if err != nil || !strings.Contains(string(data), foreign) {
+				t.Errorf("what others wrote is gone (%v)", err)
+			}
+			last, err := Resume(p, tr.ID())
+			if err != nil {
+				t.Fatal(err)
+			}
+			if got := shape(last.History()); got != "u(text)a(text)u(text)a(text)" {
+				t.Errorf("got %s", got)
+			}
+		})
+	}
+}
+
+func TestResume_fromAnotherFolder(t *testing.T) {
+	p := place(t)
+	tr, _ := Create(p, uuid.NewString())
+	fill(t, tr, line("user", ask), line("assistant", done))
+	elsewhere := p
+	elsewhere.Cwd = t.TempDir()
+	again, err := Resume(elsewhere, tr.ID())
+	if err != nil {
+		t.Fatal(err)
+	}
+	if again.path != tr.path {
+		t.Errorf("goes on in %s, began in %s", again.path, tr.path)
+	}
+	if _, err := Create(elsewhere, tr.ID()); !errors.Is(err, ErrExists) {
+		t.Errorf("Create: %v", err)
+	}
+	for _, id := range []string{uuid.NewString(), "", "../x", "x"} {
+		if _, err := Resume(p, id); !errors.Is(err, ErrNotFound) {
+			t.Errorf("Resume(%q): %v", id, err)
+		}
+	}
+}
+
+func TestAppend_isPrivate(t *testing.T) {
+	p := place(t)
+	tr, _ := Create(p, uuid.NewString())
+	if _, err := os.Stat(p.ConfigDir); err == nil {
+		t.Error("a session that nobody used left a folder")
+	}
+	fill(t, tr, line("user", ask))
+	info, err := os.Stat(tr.path)
+	if err != nil || info.Mode().Perm() != 0o600 {
+		t.Errorf("%v, %v", info.Mode(), err)
+	}
+	if dir, err := os.Stat(filepath.Dir(tr.path)); err != nil || dir.Mode().Perm() != 0o700 {
+		t.Errorf("%v, %v", dir.Mode(), err)
+	}
+}
