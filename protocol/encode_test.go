@@ -193,7 +193,7 @@ func TestWhatIsCutFirst(t *testing.T) {
 		{"result body", 10_000, `"text":"ok"`, ""},
 		{"result body", 10_000, `"structuredPatch":[{"oldStart":1,"lines":["-a","+b"]}]`, ""},
 		{"result body of bits", 10_000, `"tool_use_result":"[takeback: `, "structuredPatch"},
-		{"body and text", 110_000, `"is_error":true}]}`, ""},
+		{"body and text", 30_000, `"is_error":true}]}`, ""},
 		{"result text", 10_000, `"tool_use_id":"toolu_1"`, ""},
 		{"image in a result", 10_000, `"content":[{"type":"text","text":"[takeback: `, "iVBOR"},
 		{"prompt with image", 10_000, `{"type":"text","text":"see"}`, "iVBOR"},
@@ -212,7 +212,7 @@ func TestWhatIsCutFirst(t *testing.T) {
 	}
 	// The text stays whole as long as the body alone makes room enough.
 	body, _ := encode(frames["result text"])
-	if line := cut("body and text", 110_000); !strings.Contains(line, string(body[len(`{"type":"user",`):bytes.Index(body, []byte(`,"parent_tool_use_id"`))])) {
+	if line := cut("body and text", 30_000); !strings.Contains(line, string(body[len(`{"type":"user",`):bytes.Index(body, []byte(`,"parent_tool_use_id"`))])) {
 		t.Errorf("the text was cut before the body: %.500s", line)
 	}
 }
@@ -262,4 +262,13 @@ func ExampleEncode() {
 	line, _ := Encode(&SessionState{State: "idle", SessionID: "s", UUID: "u"}, 1000)
 	fmt.Print(string(line))
 	// Output: {"type":"system","subtype":"session_state_changed","state":"idle","session_id":"s","uuid":"u"}
+}
+
+func TestNamesStayWhole(t *testing.T) {
+	name := strings.Repeat("n", 500)
+	got, err := shortenStrings(jsontext.Value(` {"`+name+`":["`+name+`",{"a":1e999}]} `), 10)
+	want := `{"` + name + `":["` + name[:10] + note(490) + `",{"a":1e999}]}`
+	if err != nil || string(got) != want {
+		t.Errorf("got %s, %v", got, err)
+	}
 }

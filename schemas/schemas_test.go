@@ -184,12 +184,16 @@ func TestUnknownNames(t *testing.T) {
 }
 
 func TestSchemasStandAlone(t *testing.T) {
+	other := filepath.Join(t.TempDir(), "other.json")
+	if err := os.WriteFile(other, []byte(`{"type":"object"}`), 0o600); err != nil {
+		t.Fatal(err)
+	}
 	defer func() {
 		if recover() == nil {
 			t.Error("a schema read a file")
 		}
 	}()
-	_ = New("n", []byte(`{"$ref":"file:///etc/passwd"}`)).Validate([]byte(`{}`))
+	_ = New("n", []byte(`{"$ref":"file://`+filepath.ToSlash(other)+`"}`)).Validate([]byte(`{}`))
 }
 
 func TestManyValidateAtOnce(t *testing.T) {

@@ -40,6 +40,7 @@ func TestLines(t *testing.T) {
 		{"LF only", "a\rb\u2028c\u0085\v\fd\r\n", []string{good("a\rb\u2028c\u0085\v\fd\r")}},
 		{"limit -1", x(limit-1) + "\na", []string{good(x(limit - 1)), good("a")}},
 		{"limit", x(limit) + "\na", []string{good(x(limit)), good("a")}},
+		{"limit at the end", x(limit), []string{good(x(limit))}},
 		{"limit +1", x(limit+1) + "\na", []string{long(limit + 1), good("a")}},
 		{"limit +1 at the end", x(limit + 1), []string{long(limit + 1)}},
 		{"far over the limit", x(10*readSize) + "\na\n", []string{long(10 * readSize), good("a")}},
