@@ -179,6 +179,8 @@ func (st *step) judge() {
 	leftDir := left != nil && left.Kind == journal.Dir
 	switch {
 	case st.parent && !leftDir: // the change did not make it after all
+	case want.Kind == journal.Absent && now.Kind == journal.Dir && left != nil && left.Kind == journal.Absent:
+		// The session made a folder and removed it; this is somebody else's.
 	case want.Kind == journal.Lost:
 		st.fail(fmt.Errorf("what stood here was not captured: %s", want.Why))
 	case now.Kind == want.Kind && now.Kind != journal.File && alike(now, want):
@@ -246,11 +248,13 @@ func (p *plan) compareAll(ctx context.Context) error {
 // settleFolders keeps folders that would not be empty: nothing is removed that
 // the plan does not name.
 func (p *plan) settleFolders() {
+	filled := p.filled()
 	for _, st := range slices.Backward(p.steps) {
 		if st.verdict != differs || st.now.Kind != journal.Dir || st.want.Kind == journal.Dir {
 			continue
 		}
 		empty, err := p.emptied(st.path)
+		empty = empty && !filled[st.path]
 		switch {
 		case err != nil:
 			st.fail(err)
@@ -260,6 +264,21 @@ func (p *plan) settleFolders() {
 			st.fail(errors.New("a folder that is not empty stands in its place"))
 		}
 	}
+}
+
+// filled gives the folders that something comes back to. One of them may count
+// as absent: where somebody else removed it, and a later change made it anew.
+func (p *plan) filled() map[string]bool {
+	folders := make(map[string]bool)
+	for _, st := range p.steps {
+		if st.verdict != differs || st.want.Kind == journal.Absent {
+			continue
+		}
+		for dir := filepath.Dir(st.path); !folders[dir]; dir = filepath.Dir(dir) {
+			folders[dir] = true
+		}
+	}
+	return folders
 }
 
 func (p *plan) emptied(dir string) (bool, error) {

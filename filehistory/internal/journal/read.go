@@ -30,7 +30,11 @@ func Read(path string, visit func(*Record)) (whole, size int64, err error) {
 		return 0, 0, err
 	}
 	defer f.Close()
-	r := reader{src: f, visit: visit}
+	info, err := f.Stat()
+	if err != nil {
+		return 0, 0, err
+	}
+	r := reader{src: f, visit: visit, chunkSize: int(min(info.Size()+1, chunkSize))}
 	for !r.eof {
 		if err := r.round(); err != nil {
 			return 0, 0, fmt.Errorf("read journal: %w", err)
@@ -44,6 +48,7 @@ type reader struct {
 	visit       func(*Record)
 	rest        []byte   // the line that the last chunk ended in
 	chunks      []*chunk // used again in each round
+	chunkSize   int
 	whole, size int64
 	eof         bool
 }
@@ -90,7 +95,7 @@ func (r *reader) round() error {
 func (r *reader) next(c *chunk) error {
 	c.data = append(c.data[:0], r.rest...)
 	had := len(c.data)
-	c.data = slices.Grow(c.data, chunkSize)[:had+chunkSize]
+	c.data = slices.Grow(c.data, r.chunkSize)[:had+r.chunkSize]
 	n, err := io.ReadFull(r.src, c.data[had:])
 	c.data = c.data[:had+n]
 	r.size += int64(n)
