@@ -61,7 +61,7 @@ func (t *turn) hearPrompt() {
 		return // a crash came between this line and the answer; the host has sent it again
 	}
 	var content protocol.Content
-	for _, note := range t.notes {
+	for _, note := range t.e.notes.take() {
 		text := protocol.Text(note)
 		t.record(session.Line{Type: "user", UUID: uuid.NewString(), Message: message(text), IsMeta: true})
 		content = append(content, text...)

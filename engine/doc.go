@@ -5,8 +5,8 @@
 //	goroutine | how many | started by     | ends when                          | owns
 //	reader    | 1        | peer.Serve     | stdin ends (nobody waits for it)   | the input
 //	writer    | 1        | peer.Serve     | peer.Close, or stdout is gone      | stdout
-//	actor     | 1        | the caller of  | input ended and all is answered,   | the queue, what runs, the
-//	          |          | Run            | the context ends, the host is gone | notes for the model
+//	actor     | 1        | the caller of  | input ended and all is answered,   | the queue, what runs
+//	          |          | Run            | the context ends, the host is gone |
 //	files     | 1        | Run            | Run returns                        | order of checkpoints, plans, rewinds
 //	turn      | 0 or 1   | files          | its result is sent                 | the conversation, while it runs
 //	tools     | ≤ 8      | turn           | before the turn goes on            | –

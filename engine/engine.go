@@ -58,13 +58,13 @@ const (
 // errInterrupted is the cause of a turn's end when the host stopped it.
 var errInterrupted = errors.New("interrupted by the host")
 
-// Engine is the actor of one session. All fields behind cfg, inbox, files,
-// settings and serving belong to the goroutine that calls Run.
+// Engine is the actor of one session. The fields behind ctx belong to the goroutine that calls Run.
 type Engine struct {
 	cfg      Config
 	inbox    *mailbox
 	files    *mailbox
 	settings *settings
+	notes    notes                      // for the model, at its next turn
 	serving  atomic.Int64               // control requests that are not answered yet
 	inputs   map[string]*schemas.Schema // of the tools, by name
 	inputEnd chan struct{}
@@ -73,7 +73,6 @@ type Engine struct {
 	queue  []*prompt
 	turn   *turn           // the one that runs or is about to; nil if none
 	seen   map[string]bool // uuids of the prompts of this process
-	notes  []string        // for the model, at its next turn
 	talk   *conversation   // lent to the turn that runs
 	eof    bool
 	quit   bool // asked to stop while idle

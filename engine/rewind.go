@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"strings"
+	"sync"
 
 	"github.com/google/uuid"
 
@@ -90,8 +91,27 @@ func (e *Engine) filesRewound(report *filehistory.Report) {
 	if e.cfg.Forget != nil {
 		e.cfg.Forget(paths)
 	}
-	note := rewindNote(paths)
-	e.inbox.post(func() { e.notes = append(e.notes, note) })
+	e.notes.add(rewindNote(paths))
+}
+
+// notes are what the model is told with the next prompt.
+type notes struct {
+	mu   sync.Mutex
+	list []string
+}
+
+func (n *notes) add(text string) {
+	n.mu.Lock()
+	defer n.mu.Unlock()
+	n.list = append(n.list, text)
+}
+
+func (n *notes) take() []string {
+	n.mu.Lock()
+	defer n.mu.Unlock()
+	list := n.list
+	n.list = nil
+	return list
 }
 
 func rewindNote(paths []string) string {

@@ -19,7 +19,6 @@ const emptyPromptGrace = 300 * time.Millisecond
 type turn struct {
 	e      *Engine
 	prompt *prompt
-	notes  []string // what the model must hear first
 	ctx    context.Context
 	cancel context.CancelCauseFunc
 
@@ -36,9 +35,6 @@ type turn struct {
 func newTurn(e *Engine, p *prompt) *turn {
 	t := &turn{e: e, prompt: p, denials: []protocol.PermissionDenial{}}
 	t.ctx, t.cancel = context.WithCancelCause(e.ctx)
-	if p.query() && !p.empty() && !p.repeated {
-		t.notes, e.notes = e.notes, nil
-	}
 	return t
 }
 

@@ -140,6 +140,25 @@ func TestProcess_B30_everyRequestIsAnsweredOnce(t *testing.T) {
 	}
 }
 
+// Whatever a field holds, the request is answered, and the next one is served.
+func TestProcess_B30_fieldsOfAnyType(t *testing.T) {
+	p := start(t, launch{})
+	var asked []string
+	for _, subtype := range []string{"initialize", "interrupt", "set_model", "set_permission_mode", "rewind_files", "get_binary_version"} {
+		for _, field := range []string{"user_message_id", "dry_run", "mode", "model", "systemPrompt", "appendSystemPrompt", "hooks", "agents"} {
+			for _, value := range []any{nil, 1, 1.5e300, "x", true, []any{}, []any{1}, []any{"x"}, map[string]any{}, map[string]any{"a": 1}} {
+				asked = append(asked, p.ask(subtype, map[string]any{field: value}))
+			}
+		}
+	}
+	for _, id := range asked {
+		p.answer(id)
+	}
+	if code := p.end(); code != 0 || len(p.all()) != len(asked) {
+		t.Errorf("exit %d, %d frames for %d requests, stderr %s", code, len(p.all()), len(asked), p.stderr.String())
+	}
+}
+
 func TestProcess_B31_B32_input(t *testing.T) {
 	p := start(t, launch{})
 	_, err := p.stdin.Write([]byte("\ufeff{\"type\":\"keep_alive\"}\r\n\r\n   \n"))
