@@ -35,6 +35,9 @@ func encodeCut(f Frame, max int) ([]byte, error) {
 			if shorter, err = cut(f, limit); err != nil {
 				return nil, fmt.Errorf("cut %T: %w", f, err)
 			}
+			if shorter == f {
+				break // it has nothing of the kind
+			}
 			line, err := encode(shorter)
 			if err != nil || len(line) <= max {
 				return line, err
@@ -67,6 +70,9 @@ func cutResultBody(f Frame, limit int) (Frame, error) {
 
 // cutResultText shortens the text of tool results.
 func cutResultText(f Frame, limit int) (Frame, error) {
+	if _, ok := f.(*UserFrame); !ok {
+		return f, nil
+	}
 	return editMessage(f, func(content Content) (Content, error) {
 		return content.edit(func(b *Block) error {
 			if b.Type != "tool_result" {
