@@ -66,6 +66,11 @@ type parseError string
 
 func (e parseError) Error() string { return string(e) }
 
+// sentence is an error in the words of the peer, which users and clients know.
+type sentence string
+
+func (s sentence) Error() string { return string(s) }
+
 func parseFlags(args []string) (*flags, error) {
 	f := &flags{}
 	fs := pflag.NewFlagSet("takeback", pflag.ContinueOnError)
@@ -153,13 +158,13 @@ func (f *flags) check(fs *pflag.FlagSet) error {
 	case f.outputFormat != "stream-json":
 		return errors.New("--input-format=stream-json requires output-format=stream-json")
 	case f.print && !f.verbose:
-		return errors.New("When using --print, --output-format=stream-json requires --verbose")
+		return sentence("When using --print, --output-format=stream-json requires --verbose")
 	case len(f.prompt) > 0:
 		return fmt.Errorf("prompts come as JSON lines on stdin; %q on the command line is not one", strings.Join(f.prompt, " "))
 	case f.permissionMode != "" && !engine.ValidMode(f.permissionMode):
 		return fmt.Errorf("--permission-mode cannot be %q: it is one of acceptEdits, auto, bypassPermissions, default, dontAsk, plan", f.permissionMode)
 	case f.sessionID != "" && uuid.Validate(f.sessionID) != nil:
-		return errors.New("Invalid session ID. Must be a valid UUID.")
+		return sentence("Invalid session ID. Must be a valid UUID.")
 	case f.maxTurns < 0:
 		return errors.New("--max-turns cannot be negative")
 	}

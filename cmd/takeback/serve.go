@@ -87,7 +87,7 @@ func openTranscript(f *flags, host *environment) (*session.Transcript, error) {
 	if f.resume != "" {
 		t, err := session.Resume(place, f.resume)
 		if errors.Is(err, session.ErrNotFound) {
-			return nil, fmt.Errorf("No conversation found with session ID: %s", f.resume)
+			return nil, sentence("No conversation found with session ID: " + f.resume)
 		}
 		return t, err
 	}
@@ -97,7 +97,7 @@ func openTranscript(f *flags, host *environment) (*session.Transcript, error) {
 	}
 	t, err := session.Create(place, id)
 	if errors.Is(err, session.ErrExists) {
-		return nil, fmt.Errorf("Session ID %s is already in use.", id)
+		return nil, sentence("Session ID " + id + " is already in use.")
 	}
 	return t, err
 }
