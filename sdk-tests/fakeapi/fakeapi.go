@@ -5,7 +5,6 @@
 package fakeapi
 
 import (
-	"context"
 	"crypto/sha256"
 	"errors"
 	"fmt"
@@ -43,7 +42,6 @@ type Server struct {
 
 	script script.Script
 	http   *http.Server
-	cancel context.CancelFunc
 	served chan struct{}
 
 	mu       sync.Mutex
@@ -68,10 +66,8 @@ func New(o Options) (*Server, error) {
 	if err != nil {
 		return nil, errors.Join(fmt.Errorf("fakeapi: %w", err), s.closeLog())
 	}
-	ctx, cancel := context.WithCancel(context.Background())
-	s.cancel = cancel
 	s.URL = "http://" + listener.Addr().String()
-	s.http = &http.Server{Handler: s, BaseContext: func(net.Listener) context.Context { return ctx }}
+	s.http = &http.Server{Handler: s}
 	go func() {
 		defer close(s.served)
 		_ = s.http.Serve(listener) // always returns an error; Close is the only way out
@@ -79,9 +75,8 @@ func New(o Options) (*Server, error) {
 	return s, nil
 }
 
-// Close ends the server and all that hangs.
+// Close ends the server, and all that hangs by ending its connection.
 func (s *Server) Close() error {
-	s.cancel()
 	err := s.http.Close()
 	<-s.served
 	return errors.Join(err, s.closeLog())

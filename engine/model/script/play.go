@@ -29,7 +29,7 @@ func (s Script) Play(ctx context.Context, req *engine.ModelRequest) iter.Seq2[js
 		}
 		steps, calls := next(turn, at.results)
 		unlessDone := func(event jsontext.Value, err error) bool {
-			if done := ctx.Err(); done != nil && err == nil {
+			if done := ctx.Err(); done != nil {
 				yield(nil, done)
 				return false
 			}
@@ -82,9 +82,6 @@ func (p player) play(ctx context.Context, steps []step) {
 	before := p.calls
 	stop := ""
 	for _, s := range steps {
-		if ctx.Err() != nil {
-			break
-		}
 		if s.Stop != nil {
 			stop = *s.Stop
 		}
@@ -94,10 +91,6 @@ func (p player) play(ctx context.Context, steps []step) {
 		if s.Tool != nil {
 			p.calls++
 		}
-	}
-	if err := ctx.Err(); err != nil {
-		p.writer.fail(err)
-		return
 	}
 	if p.writer.silent() && before > 0 { // a turn must not end in silence
 		p.writer.text("Done.")
@@ -124,7 +117,7 @@ func (p player) step(ctx context.Context, s step) bool {
 	case s.DelayMS != nil:
 		wait(ctx, time.Duration(*s.DelayMS)*time.Millisecond)
 	case s.Error != nil:
-		return p.writer.fail(s.Error.filled()) && s.Error.Times > 0
+		return p.writer.fail(s.Error.filled())
 	case s.Cut:
 		p.writer.start()
 		p.writer.fail(ErrCut)

@@ -131,6 +131,22 @@ func TestAPauseEndsWithTheContext(t *testing.T) {
 	})
 }
 
+func TestNothingIsSaidAfterTheContextEnded(t *testing.T) {
+	ctx, cancel := context.WithCancel(t.Context())
+	defer cancel()
+	said := 0
+	var last error
+	for event, err := range (Script{}).Play(ctx, request(user(text(strings.Repeat("word ", 100))))) {
+		if last = err; err == nil && deltaText(t, event) != "" {
+			said++
+			cancel()
+		}
+	}
+	if said != 1 || last != context.Canceled {
+		t.Errorf("%d deltas, then %v", said, last)
+	}
+}
+
 // A retried failure shows only to a caller that counts.
 func TestAFailureWithTimesGoesOn(t *testing.T) {
 	req := request(user(text(`[{"error":{"status":529,"times":2}},{"text":"a"}]`)))
