@@ -77,16 +77,20 @@ func frameEnd(line []byte, start int) int {
 	return -1
 }
 
+// opening begins the JSON of each record. It cannot stand inside of one, since
+// quotes are escaped in there.
+var opening = []byte(` {"r":"`)
+
 // nextFrame gives the first position from on where a frame could begin, or the
 // end of the line.
 func nextFrame(line []byte, from int) int {
 	for at := from; at < len(line); at++ {
-		brace := bytes.IndexByte(line[at:], '{')
-		if brace < 0 {
+		found := bytes.Index(line[at:], opening)
+		if found < 0 {
 			break
 		}
-		at += brace
-		if start := at - headerSize; start >= from && line[at-1] == ' ' {
+		at += found
+		if start := at - headerSize + 1; start >= from {
 			return start
 		}
 	}

@@ -23,7 +23,8 @@ const (
 	RewindEnd  Type = "rewound"
 )
 
-// Record is one line. Which fields it has depends on its type.
+// Record is one line. Which fields it has depends on its type; Type stays first,
+// as a reader looks for it behind damage.
 type Record struct {
 	Type    Type   `json:"r"`
 	Version int    `json:"v,omitzero"`
