@@ -66,6 +66,7 @@ type Engine struct {
 	settings *settings
 	notes    notes                      // for the model, at its next turn
 	serving  atomic.Int64               // control requests that are not answered yet
+	waiting  atomic.Int64               // prompts in the queue, for results to tell
 	inputs   map[string]*schemas.Schema // of the tools, by name
 	inputEnd chan struct{}
 
@@ -138,7 +139,7 @@ func (e *Engine) finished() bool {
 
 // abandon ends the turn that runs and gives it a moment to write down what happened.
 func (e *Engine) abandon() {
-	e.queue = nil
+	e.setQueue(nil)
 	if e.turn == nil {
 		return
 	}
@@ -164,7 +165,8 @@ func (e *Engine) Interrupt() {
 			e.turn.cancel(errInterrupted)
 			return
 		}
-		e.queue, e.quit = nil, true
+		e.setQueue(nil)
+		e.quit = true
 	})
 }
 

@@ -63,11 +63,16 @@ func (e *Engine) enqueue(u protocol.User) {
 	p.repeated = e.seen[p.UUID] || known && answered
 	e.seen[p.UUID] = true
 	if p.Priority == "now" {
-		e.queue = append([]*prompt{p}, e.queue...)
+		e.setQueue(append([]*prompt{p}, e.queue...))
 	} else {
-		e.queue = append(e.queue, p)
+		e.setQueue(append(e.queue, p))
 	}
 	e.startNext()
+}
+
+func (e *Engine) setQueue(queue []*prompt) {
+	e.queue = queue
+	e.waiting.Store(int64(len(queue)))
 }
 
 // startNext starts the turn of the oldest prompt unless one runs.
@@ -76,7 +81,7 @@ func (e *Engine) startNext() {
 		return
 	}
 	p := e.queue[0]
-	e.queue = e.queue[1:]
+	e.setQueue(e.queue[1:])
 	t := newTurn(e, p)
 	e.turn = t
 	e.files.post(func() {

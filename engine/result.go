@@ -24,6 +24,7 @@ func (t *turn) sum() *protocol.Result {
 		ModelUsage:        maps.Clone(t.e.talk.spent),
 		PermissionDenials: t.denials,
 		UserMessageUUID:   t.prompt.UUID,
+		QueuedTurnCount:   int(t.e.waiting.Load()),
 		UUID:              uuid.NewString(),
 	}
 }

@@ -91,7 +91,7 @@ func TestTurn_threePromptsWhileOneRuns(t *testing.T) {
 	if want := fmt.Sprintf(`{"still_queued":["%s"]}`, strings.Join(ids, `","`)); string(r.Response) != want {
 		t.Errorf("interrupt: %s, want %s", r.Response, want)
 	}
-	if r := p.result(); r.Subtype != "error_during_execution" {
+	if r := p.result(); r.Subtype != "error_during_execution" || !strings.Contains(string(r.raw), `"queued_turn_count":3`) {
 		t.Errorf("result of an interrupted turn: %s", r.raw)
 	}
 	for i, id := range ids {
