@@ -28,7 +28,7 @@ type Options struct {
 
 	// Retries is how often a request is sent again that failed in passing, before anything was
 	// heard. Default 10, negative none. With RetryDelay, which doubles up to 16-fold, that
-	// spans 45 to 60 seconds: long enough for an overloaded service to recover, short enough
+	// spans 42 to 56 seconds: long enough for an overloaded service to recover, short enough
 	// that a server which is gone ends in a result while somebody still waits for it.
 	Retries    int
 	RetryDelay time.Duration // default 500 ms

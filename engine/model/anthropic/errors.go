@@ -50,7 +50,7 @@ func (c *call) refused(res *http.Response) *failure {
 	}
 	after := retryAfter(res)
 	told := c.explain(res.StatusCode, body.Error)
-	if after > longestWait {
+	if after != nil && *after > longestWait {
 		told.Message += fmt.Sprintf(" It asks to wait %s.", after.Round(time.Second))
 	}
 	if location := res.Header.Get("Location"); location != "" && res.StatusCode < 400 {

@@ -14,8 +14,8 @@ import (
 // failure is an attempt that came to nothing.
 type failure struct {
 	engine.ModelError
-	passing    bool          // another attempt may succeed
-	retryAfter time.Duration // what the server asks for, 0 if it does not
+	passing    bool           // another attempt may succeed
+	retryAfter *time.Duration // what the server asks for, nil if it does not
 }
 
 // after is what the user is told once no more attempts are made.
@@ -31,8 +31,8 @@ func (f *failure) after(attempts int) *engine.ModelError {
 const longestWait = time.Minute
 
 // passes tells whether an answer with this status may be another one next time.
-func passes(res *http.Response, retryAfter time.Duration) bool {
-	if retryAfter > longestWait {
+func passes(res *http.Response, retryAfter *time.Duration) bool {
+	if retryAfter != nil && *retryAfter > longestWait {
 		return false
 	}
 	switch res.Header.Get("x-should-retry") { // the API knows better than its status
@@ -49,25 +49,26 @@ func passes(res *http.Response, retryAfter time.Duration) bool {
 }
 
 // retryAfter reads what the server asks for, in milliseconds, in seconds or as a date.
-func retryAfter(res *http.Response) time.Duration {
-	if ms, err := strconv.ParseFloat(res.Header.Get("retry-after-ms"), 64); err == nil {
-		return time.Duration(ms * float64(time.Millisecond))
-	}
+func retryAfter(res *http.Response) *time.Duration {
 	after := res.Header.Get("retry-after")
-	if seconds, err := strconv.ParseFloat(after, 64); err == nil {
-		return time.Duration(seconds * float64(time.Second))
+	var d time.Duration
+	if ms, err := strconv.ParseFloat(res.Header.Get("retry-after-ms"), 64); err == nil {
+		d = time.Duration(ms * float64(time.Millisecond))
+	} else if seconds, err := strconv.ParseFloat(after, 64); err == nil {
+		d = time.Duration(seconds * float64(time.Second))
+	} else if date, err := http.ParseTime(after); err == nil {
+		d = time.Until(date)
+	} else {
+		return nil
 	}
-	if date, err := http.ParseTime(after); err == nil {
-		return time.Until(date)
-	}
-	return 0
+	return &d
 }
 
 // delay doubles from attempt to attempt, up to 16-fold. Up to a quarter is taken off at random, so that
 // clients which failed together do not come back together.
-func delay(base time.Duration, attempt int, retryAfter time.Duration) time.Duration {
-	if retryAfter > 0 {
-		return retryAfter
+func delay(base time.Duration, attempt int, retryAfter *time.Duration) time.Duration {
+	if retryAfter != nil {
+		return *retryAfter
 	}
 	d := base << min(attempt-1, 4)
 	return d - rand.N(d/4+1)

@@ -8,28 +8,33 @@ import (
 )
 
 func TestRetryAfter(t *testing.T) {
+	const none = -1
 	synctest.Test(t, func(t *testing.T) {
 		for _, tc := range []struct {
 			headers map[string]string
 			want    time.Duration
 			passes  bool
 		}{
-			{map[string]string{}, 0, true},
+			{map[string]string{}, none, true},
+			{map[string]string{"Retry-After": "0"}, 0, true},
 			{map[string]string{"Retry-After": "7"}, 7 * time.Second, true},
 			{map[string]string{"Retry-After": "0.5"}, 500 * time.Millisecond, true},
 			{map[string]string{"Retry-After-Ms": "20", "Retry-After": "7"}, 20 * time.Millisecond, true},
 			{map[string]string{"Retry-After": time.Now().Add(time.Minute).UTC().Format(http.TimeFormat)}, time.Minute, true},
-			{map[string]string{"Retry-After": "soon"}, 0, true},
+			{map[string]string{"Retry-After": "soon"}, none, true},
 			{map[string]string{"Retry-After": "61"}, 61 * time.Second, false},
-			{map[string]string{"X-Should-Retry": "false"}, 0, false},
+			{map[string]string{"X-Should-Retry": "false"}, none, false},
 		} {
 			res := &http.Response{StatusCode: 429, Header: http.Header{}}
 			for name, value := range tc.headers {
 				res.Header.Set(name, value)
 			}
-			after := retryAfter(res)
-			if after != tc.want || passes(res, after) != tc.passes {
-				t.Errorf("%v: %v, passes %v", tc.headers, after, passes(res, after))
+			after, got := retryAfter(res), time.Duration(none)
+			if after != nil {
+				got = *after
+			}
+			if got != tc.want || passes(res, after) != tc.passes {
+				t.Errorf("%v: %v, passes %v", tc.headers, got, passes(res, after))
 			}
 		}
 	})
@@ -48,7 +53,7 @@ func TestDelayDoublesUpToALimit(t *testing.T) {
 	for attempt := 1; attempt <= defaultRetries; attempt++ {
 		whole := defaultDelay << min(attempt-1, 4)
 		for range 100 {
-			if d := delay(defaultDelay, attempt, 0); d > whole || d < whole*3/4-1 {
+			if d := delay(defaultDelay, attempt, nil); d > whole || d < whole*3/4-1 {
 				t.Fatalf("attempt %d: %v", attempt, d)
 			}
 		}
@@ -57,7 +62,8 @@ func TestDelayDoublesUpToALimit(t *testing.T) {
 	if least < 40*time.Second || most > 60*time.Second {
 		t.Errorf("retries span %v to %v", least, most)
 	}
-	if d := delay(time.Hour, 9, time.Second); d != time.Second {
+	asked := time.Second
+	if d := delay(time.Hour, 9, &asked); d != asked {
 		t.Errorf("asked for a second, got %v", d)
 	}
 }
