@@ -1,6 +1,8 @@
 package engine
 
 import (
+	"strings"
+
 	"github.com/google/uuid"
 
 	"takeback/engine/session"
@@ -46,6 +48,7 @@ func (c *conversation) cost() float64 {
 
 // findModel describes the model that a request names; the zero ModelInfo, which costs nothing, if it is none we know.
 func findModel(m Model, name string) ModelInfo {
+	name = strings.TrimSuffix(name, "[1m]") // asks for a larger window, not for another model
 	for _, info := range m.Models() {
 		if info.Value == name || info.ResolvedModel == name {
 			return info

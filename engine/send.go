@@ -1,6 +1,7 @@
 package engine
 
 import (
+	"cmp"
 	"time"
 
 	"github.com/goccy/go-json/jsontext"
@@ -34,12 +35,14 @@ func (t *turn) sendInit() {
 	for _, tool := range e.cfg.Tools {
 		tools = append(tools, tool.Spec().Name)
 	}
+	model := e.settings.modelName()
+	model = cmp.Or(findModel(e.cfg.Model, model).ResolvedModel, model)
 	t.send(&protocol.Init{
 		Cwd:               e.cfg.Cwd,
 		SessionID:         t.sessionID(),
 		Tools:             tools,
 		MCPServers:        []protocol.MCPServer{},
-		Model:             e.settings.modelName(),
+		Model:             model,
 		PermissionMode:    e.settings.permissionMode(),
 		SlashCommands:     []string{},
 		APIKeySource:      e.cfg.APIKeySource,

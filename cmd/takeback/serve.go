@@ -160,13 +160,15 @@ func chooseModel(f *flags, host *environment) (model engine.Model, name, keySour
 		return m, "script", "none", err
 	}
 	name, keySource = f.model, "none"
-	if name == "" {
-		name = host.model
-	}
 	if host.apiKey != "" {
 		keySource = "ANTHROPIC_API_KEY"
 	}
-	return anthropic.New(anthropic.Options{BaseURL: host.baseURL, APIKey: host.apiKey, AuthToken: host.authToken}), name, keySource, nil
+	return anthropic.New(anthropic.Options{
+		BaseURL:   host.baseURL,
+		APIKey:    host.apiKey,
+		AuthToken: host.authToken,
+		Model:     host.model,
+	}), name, keySource, nil
 }
 
 // startFailed tells that there will be no session: as a result on stdout, since Python never

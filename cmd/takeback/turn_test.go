@@ -329,6 +329,20 @@ func TestTurn_modelFailures(t *testing.T) {
 	}
 }
 
+func TestTurn_withoutKey(t *testing.T) {
+	for name, want := range map[string]string{"": "claude-sonnet-5-5", "opus": "claude-opus-5-5", "my-own": "my-own"} {
+		p := start(t, launch{bare: true, env: []string{"ANTHROPIC_MODEL=" + name}, args: []string{"--input-format=stream-json", "--output-format=stream-json"}})
+		p.prompt("hi")
+		init := p.await("init", func(f frame) bool { return f.Subtype == "init" })
+		if !strings.Contains(string(init.raw), `"model":"`+want+`"`) || !strings.Contains(string(init.raw), `"apiKeySource":"none"`) {
+			t.Errorf("ANTHROPIC_MODEL=%s: %s", name, init.raw)
+		}
+		if r := p.result(); r.Terminal != "api_error" || !strings.Contains(r.Result, "ANTHROPIC_API_KEY") {
+			t.Errorf("result: %s", r.raw)
+		}
+	}
+}
+
 func TestTurn_maxTurns(t *testing.T) {
 	p := start(t, launch{args: []string{"--max-turns=1"}})
 	p.play(write("a", "x"), say("unreached"))
