@@ -19,7 +19,7 @@ func (p *plan) compare(st *step) {
 			st.fail(fmt.Errorf("read what stands there: %w", err))
 			return
 		}
-		defer r.file.Close()
+		defer r.close()
 		if err := p.compareFile(st, r); err != nil {
 			st.fail(fmt.Errorf("read what stands there: %w", err))
 			return

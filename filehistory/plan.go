@@ -224,19 +224,27 @@ func driftOf(left, now journal.State) string {
 	return "changed by somebody else"
 }
 
-// compareAll reads contents, side by side.
+// compareAll reads contents.
 func (p *plan) compareAll(ctx context.Context) error {
-	g, ctx := errgroup.WithContext(ctx)
+	return sideBySide(p.steps, func(st *step) error {
+		if st.verdict == differs {
+			p.compare(st)
+		}
+		return ctx.Err()
+	})
+}
+
+// sideBySide does something with each step, on all processors. It goes through
+// them in shares: handing over a step costs more than a small file does.
+func sideBySide(steps []*step, do func(*step) error) error {
+	var g errgroup.Group
 	g.SetLimit(runtime.GOMAXPROCS(0))
-	const share = 16 // steps for each task: a task a step costs more than a small file
-	for steps := range slices.Chunk(p.steps, share) {
+	const share = 32
+	for steps := range slices.Chunk(steps, share) {
 		g.Go(func() error {
 			for _, st := range steps {
-				if err := ctx.Err(); err != nil {
+				if err := do(st); err != nil {
 					return err
-				}
-				if st.verdict == differs {
-					p.compare(st)
 				}
 			}
 			return nil

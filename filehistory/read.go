@@ -60,6 +60,13 @@ func (s *Store) readFile(ctx context.Context, id, path string) ([]byte, error) {
 }
 
 func readWhole(path string) ([]byte, error) {
+	info, err := disk.Lstat(path)
+	if err != nil {
+		return nil, err
+	}
+	if !info.Mode.IsRegular() {
+		return nil, &fs.PathError{Op: "read", Path: path, Err: ErrNotRegular}
+	}
 	f, _, err := disk.OpenRegular(path)
 	if err != nil {
 		return nil, err

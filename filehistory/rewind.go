@@ -97,10 +97,8 @@ type work struct {
 	steps   []*step
 	parents []*journal.Record // folders to make that are no steps, outermost first
 	moved   map[string]string // what was moved aside, and where to
-	held    []closer
+	held    []disk.Held
 }
-
-type closer interface{ Close() error }
 
 // announce writes into the journal what is about to change and where temporary
 // files will lie, before there are any.

@@ -3,7 +3,6 @@ package filehistory
 import (
 	"crypto/sha256"
 	"errors"
-	"io"
 	"io/fs"
 	"os"
 
@@ -84,7 +83,7 @@ func saveFile(batch *blob.Batch, path string) (journal.State, error) {
 	if err != nil {
 		return journal.State{}, err
 	}
-	defer r.file.Close()
+	defer r.close()
 	if err := r.saveTo(batch); err != nil {
 		return journal.State{}, err
 	}
@@ -92,7 +91,8 @@ func saveFile(batch *blob.Batch, path string) (journal.State, error) {
 	return r.state, err
 }
 
-// reading is a regular file being looked at. Small content is held in memory.
+// reading is a regular file being looked at. Small content is held in memory, and
+// then there is no file.
 type reading struct {
 	file    *os.File
 	state   journal.State
@@ -100,25 +100,23 @@ type reading struct {
 	content []byte
 }
 
+// openReading reads what look found to be a regular file.
 func openReading(path string) (*reading, error) {
-	f, info, err := disk.OpenRegular(path)
+	content, f, info, err := disk.ReadRegular(path, blob.SmallSize)
 	if err != nil {
 		return nil, err
 	}
-	r := &reading{file: f, state: stateOf(info)}
-	if info.Size > blob.SmallSize {
-		return r, nil
+	r := &reading{file: f, state: stateOf(info), small: f == nil, content: content}
+	if r.small {
+		r.state.Size, r.state.Hash = int64(len(content)), sha256.Sum256(content)
 	}
-	r.content = make([]byte, info.Size+1)
-	n, err := io.ReadFull(f, r.content)
-	switch {
-	case errors.Is(err, io.EOF), errors.Is(err, io.ErrUnexpectedEOF):
-		r.small, r.content = true, r.content[:n]
-		r.state.Size, r.state.Hash = int64(n), sha256.Sum256(r.content)
-	case err != nil:
-		return nil, errors.Join(err, f.Close())
-	} // else it is growing, and may be large by now
 	return r, nil
+}
+
+func (r *reading) close() {
+	if r.file != nil {
+		r.file.Close()
+	}
 }
 
 func (r *reading) hash() error {
@@ -172,7 +170,7 @@ func leave(r *resolver, path string, before journal.State) journal.State {
 	if err != nil {
 		return state
 	}
-	now.file.Close()
+	now.close()
 	return now.state
 }
 

@@ -5,10 +5,7 @@ import (
 	"fmt"
 	"io/fs"
 	"path/filepath"
-	"runtime"
 	"slices"
-
-	"golang.org/x/sync/errgroup"
 
 	"takeback/filehistory/internal/disk"
 	"takeback/filehistory/internal/journal"
@@ -18,24 +15,19 @@ import (
 // before anything is replaced: what cannot be read or has no room fails here,
 // where it costs nothing.
 func (w *work) stage() {
-	var g errgroup.Group
-	g.SetLimit(runtime.GOMAXPROCS(0))
-	for _, st := range w.steps {
+	_ = sideBySide(w.steps, func(st *step) error { // each step keeps its own error
 		if st.want.Kind != journal.File && st.want.Kind != journal.Link || st.change.Action == Chmod {
-			continue
-		}
-		g.Go(func() error {
-			temp := temporary(w.id, st.path, st.record.Change, st.record.Up)
-			if err := w.s.stage(temp, st); err != nil {
-				_ = w.s.fs.Remove(temp) // may not even be there
-				st.fail(fmt.Errorf("stage: %w", err))
-				return nil
-			}
-			st.staged = temp
 			return nil
-		})
-	}
-	_ = g.Wait() // each step keeps its own error
+		}
+		temp := temporary(w.id, st.path, st.record.Change, st.record.Up)
+		if err := w.s.stage(temp, st); err != nil {
+			_ = w.s.fs.Remove(temp) // may not even be there
+			st.fail(fmt.Errorf("stage: %w", err))
+			return nil
+		}
+		st.staged = temp
+		return nil
+	})
 	var staged []string
 	for _, st := range w.steps {
 		if st.staged != "" {
@@ -261,29 +253,18 @@ func (w *work) settleAside(st *step) {
 
 // finish records what was left, and reports.
 func (w *work) finish() *Report {
-	var records []*journal.Record
 	resolver := newResolver()
-	after := func(before *journal.Record) *journal.Record {
-		r := &journal.Record{
-			Type: journal.After, Change: before.Change, Path: before.Path, Parent: before.Parent, Rewound: true,
-			State: leave(resolver, before.Path.String(), before.State),
-		}
-		records = append(records, r)
-		return r
-	}
+	var records []*journal.Record
 	for _, parent := range w.parents {
-		after(parent)
+		records = append(records, afterRewind(parent, leave(resolver, parent.Path.String(), parent.State)))
 	}
 	done := 0
 	for _, st := range w.steps {
-		r := after(st.record)
+		records = append(records, afterRewind(st.record, st.outcome(resolver)))
 		if !st.done {
 			continue
 		}
 		done++
-		if r.State.Kind == journal.File && !r.State.Hash.Known() && st.want.Kind == journal.File {
-			r.State.Hash = st.want.Hash
-		}
 		if st.lost != nil {
 			st.fail(fmt.Errorf("restored, but not wholly: %w", st.lost))
 		}
@@ -297,12 +278,32 @@ func (w *work) finish() *Report {
 		report.UndoID = w.id
 	}
 	w.s.freeing.Go(func() {
-		for _, f := range w.held {
-			_ = f.Close() // only held, never written
+		for _, h := range w.held {
+			_ = h.Close() // it was only held
 		}
 	})
 	w.s.log.Debug("rewound", "to", w.plan.id, "changed", done, "problems", len(report.Problems))
 	return report
+}
+
+func afterRewind(before *journal.Record, state journal.State) *journal.Record {
+	return &journal.Record{
+		Type: journal.After, Change: before.Change, Path: before.Path, Parent: before.Parent, Rewound: true,
+		State: state,
+	}
+}
+
+// outcome is what stands at the path after the rewind.
+func (st *step) outcome(r *resolver) journal.State {
+	if !st.done || st.want.Kind != journal.File {
+		return leave(r, st.path, st.record.State)
+	}
+	state, err := look(st.path)
+	if err != nil || state.Kind != journal.File || state.Size != st.want.Size {
+		return journal.State{Kind: journal.Lost, Why: "changed right after it was restored"}
+	}
+	state.Hash = st.want.Hash // staged content was checked: no need to read it again
+	return state
 }
 
 func (w *work) commit(records []*journal.Record) error {

@@ -153,7 +153,7 @@ func (d *FS) Rename(from, to string) error {
 	if err := d.allow("rename", to); err != nil {
 		return err
 	}
-	return os.Rename(from, to)
+	return rename(from, to)
 }
 
 // Remove removes a file or an empty folder.
@@ -220,19 +220,13 @@ func (d *FS) ChmodFile(f *os.File, mode fs.FileMode) error {
 	return f.Chmod(mode)
 }
 
-// OpenRegular opens a regular file for reading. What is not regular fails with
-// [ErrNotRegular] at once.
+// OpenRegular opens a regular file for reading. A link or anything else fails
+// with [ErrNotRegular]. The caller has looked with [Lstat] what the path holds:
+// merely opening a device may do something.
 func OpenRegular(path string) (*os.File, Info, error) {
-	info, err := Lstat(path)
-	if err != nil {
-		return nil, Info{}, err
-	}
-	if !info.Mode.IsRegular() {
-		return nil, Info{}, &fs.PathError{Op: "open", Path: path, Err: ErrNotRegular}
-	}
 	f, err := os.OpenFile(path, os.O_RDONLY|noFollow|noWait, 0)
 	if err != nil {
-		return nil, Info{}, err
+		return nil, Info{}, linkError(err)
 	}
 	st, err := f.Stat()
 	if err == nil && !st.Mode().IsRegular() {

@@ -1,5 +1,11 @@
 package disk
 
-import "syscall"
+import (
+	"syscall"
+
+	"golang.org/x/sys/unix"
+)
 
 func ctime(st *syscall.Stat_t) int64 { return st.Ctimespec.Nano() }
+
+func timesRaw(st *unix.Stat_t) (mtime, ctime int64) { return st.Mtim.Nano(), st.Ctim.Nano() }

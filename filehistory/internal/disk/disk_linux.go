@@ -11,6 +11,8 @@ import (
 
 func ctime(st *syscall.Stat_t) int64 { return st.Ctim.Nano() }
 
+func timesRaw(st *unix.Stat_t) (mtime, ctime int64) { return st.Mtim.Nano(), st.Ctim.Nano() }
+
 func clone(dst, src *os.File) error {
 	return unix.IoctlFileClone(int(dst.Fd()), int(src.Fd()))
 }
@@ -61,7 +63,14 @@ func syncTogether(paths []string) error {
 	return nil
 }
 
-// Hold keeps the inode at path alive until the file it returns is closed.
-func Hold(path string) (*os.File, error) {
-	return os.OpenFile(path, unix.O_PATH|noFollow, 0)
+// Held is an inode that is kept alive.
+type Held int
+
+// Hold keeps the inode at path alive until it is closed.
+func Hold(path string) (Held, error) {
+	fd, err := unix.Open(path, unix.O_PATH|unix.O_NOFOLLOW|unix.O_CLOEXEC, 0)
+	return Held(fd), err
 }
+
+// Close lets the inode go.
+func (h Held) Close() error { return unix.Close(int(h)) }

@@ -51,3 +51,116 @@ func syncDir(dir string) error {
 	}
 	return errors.Join(err, f.Close())
 }
+
+// linkError puts the way in which O_NOFOLLOW fails into our words.
+func linkError(err error) error {
+	if errors.Is(err, unix.ELOOP) {
+		return errors.Join(ErrNotRegular, err)
+	}
+	return err
+}
+
+// rename spares the look at the target that os.Rename takes for a kinder message.
+func rename(from, to string) error {
+	for {
+		err := unix.Rename(from, to)
+		if err == nil {
+			return nil
+		}
+		if !errors.Is(err, unix.EINTR) {
+			return &os.LinkError{Op: "rename", Old: from, New: to, Err: err}
+		}
+	}
+}
+
+// ReadRegular is [OpenRegular] and, for what is no longer than limit, the reading
+// of it: then there is no file to close. Going past package os spares the
+// registration with the poller, most of what reading a small file costs.
+func ReadRegular(path string, limit int64) ([]byte, *os.File, Info, error) {
+	fd, err := openRaw(path)
+	if err != nil {
+		return nil, nil, Info{}, linkError(&fs.PathError{Op: "open", Path: path, Err: err})
+	}
+	info, err := statRaw(fd)
+	if err == nil && !info.Mode.IsRegular() {
+		err = ErrNotRegular
+	}
+	if err != nil {
+		unix.Close(fd)
+		return nil, nil, Info{}, &fs.PathError{Op: "open", Path: path, Err: err}
+	}
+	if info.Size <= limit {
+		content, err := readRaw(fd, int(info.Size), int(limit))
+		if err != nil {
+			unix.Close(fd)
+			return nil, nil, Info{}, &fs.PathError{Op: "read", Path: path, Err: err}
+		}
+		if content != nil {
+			return content, nil, info, unix.Close(fd)
+		}
+	}
+	return nil, os.NewFile(uintptr(fd), path), info, nil
+}
+
+func openRaw(path string) (int, error) {
+	for {
+		fd, err := unix.Open(path, unix.O_RDONLY|unix.O_NOFOLLOW|unix.O_NONBLOCK|unix.O_CLOEXEC, 0)
+		if !errors.Is(err, unix.EINTR) {
+			return fd, err
+		}
+	}
+}
+
+// readRaw reads to the end, or gives nil if that lies behind limit: the file is
+// growing.
+func readRaw(fd, size, limit int) ([]byte, error) {
+	b := make([]byte, size+1)
+	n := 0
+	for {
+		if n == len(b) {
+			if n > limit {
+				return nil, nil
+			}
+			b = append(b, make([]byte, limit+1-n)...)
+		}
+		got, err := unix.Read(fd, b[n:])
+		switch {
+		case errors.Is(err, unix.EINTR):
+		case err != nil:
+			return nil, err
+		case got == 0:
+			return b[:n], nil
+		default:
+			n += got
+		}
+	}
+}
+
+func statRaw(fd int) (Info, error) {
+	var st unix.Stat_t
+	if err := unix.Fstat(fd, &st); err != nil {
+		return Info{}, err
+	}
+	info := Info{
+		Size: st.Size, Dev: uint64(st.Dev), Ino: uint64(st.Ino), Links: uint64(st.Nlink),
+		UID: int(st.Uid), GID: int(st.Gid), Mode: fileMode(uint32(st.Mode)),
+	}
+	info.Mtime, info.Ctime = timesRaw(&st)
+	return info, nil
+}
+
+func fileMode(bits uint32) fs.FileMode {
+	mode := fs.FileMode(bits & 0o777)
+	for _, m := range []struct {
+		bit  uint32
+		mode fs.FileMode
+	}{{unix.S_ISUID, fs.ModeSetuid}, {unix.S_ISGID, fs.ModeSetgid}, {unix.S_ISVTX, fs.ModeSticky}} {
+		if bits&m.bit != 0 {
+			mode |= m.mode
+		}
+	}
+	if bits&unix.S_IFMT != unix.S_IFREG {
+		mode |= fs.ModeIrregular
+	}
+	return mode
+}

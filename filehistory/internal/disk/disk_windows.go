@@ -1,6 +1,8 @@
 package disk
 
 import (
+	"errors"
+	"io"
 	"io/fs"
 	"os"
 )
@@ -19,3 +21,21 @@ func (d *FS) Chown(*os.File, int, int) error { return nil }
 
 // Windows cannot flush a folder; NTFS journals names by itself.
 func syncDir(string) error { return nil }
+
+func linkError(err error) error { return err }
+
+func rename(from, to string) error { return os.Rename(from, to) }
+
+// ReadRegular is [OpenRegular] and, for what is no longer than limit, the reading
+// of it: then there is no file to close.
+func ReadRegular(path string, limit int64) ([]byte, *os.File, Info, error) {
+	f, info, err := OpenRegular(path)
+	if err != nil || info.Size > limit {
+		return nil, f, info, err
+	}
+	content, err := io.ReadAll(io.LimitReader(f, limit+1))
+	if err == nil && int64(len(content)) > limit { // it is growing
+		return nil, f, info, nil
+	}
+	return content, nil, info, errors.Join(err, f.Close())
+}
