@@ -161,12 +161,13 @@ func (e *Engine) abandon() {
 // Interrupt stops the turn that runs; when none does, the engine ends. It is what SIGINT means.
 func (e *Engine) Interrupt() {
 	e.inbox.post(func() {
-		if e.turn != nil {
-			e.turn.cancel(errInterrupted)
+		if e.turn == nil {
+			e.setQueue(nil)
+			e.quit = true
 			return
 		}
-		e.setQueue(nil)
-		e.quit = true
+		e.turn.cancel(errInterrupted)
+		e.turn.signalled = true
 	})
 }
 

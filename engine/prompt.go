@@ -100,5 +100,9 @@ func (e *Engine) turnEnded(t *turn) {
 	if t.result != nil {
 		e.failed = t.result.IsError
 	}
+	if t.signalled && !t.interrupted && len(e.queue) == 0 {
+		// The signal came behind the result: to whoever sent it we were idle.
+		e.quit = true
+	}
 	e.startNext()
 }

@@ -22,6 +22,9 @@ type turn struct {
 	ctx    context.Context
 	cancel context.CancelCauseFunc
 
+	signalled   bool // by SIGINT; the actor's
+	interrupted bool // it ended for that it was told to
+
 	began         time.Time
 	checkpointErr error
 	apiTime       time.Duration
@@ -107,9 +110,9 @@ func (t *turn) answer() *protocol.Result {
 		case t.recordErr != nil:
 			return t.failure("The session's transcript cannot be written, so the turn was ended: " + t.recordErr.Error())
 		case t.ctx.Err() != nil && t.calls == 0:
-			return t.interrupted("aborted_streaming", "")
+			return t.interrupt("aborted_streaming", "")
 		case t.ctx.Err() != nil:
-			return t.interrupted("aborted_tools", " for tool use")
+			return t.interrupt("aborted_tools", " for tool use")
 		case t.e.cfg.MaxTurns > 0 && t.calls >= t.e.cfg.MaxTurns:
 			r := t.failure(fmt.Sprintf("Reached maximum number of turns (%d)", t.e.cfg.MaxTurns))
 			r.Subtype, r.TerminalReason = "error_max_turns", "max_turns"
@@ -157,7 +160,7 @@ func (t *turn) modelFailed(r *reply, calls []protocol.Block, err error) *protoco
 	}
 	t.hearResults(unrun)
 	if t.ctx.Err() != nil {
-		return t.interrupted("aborted_streaming", "")
+		return t.interrupt("aborted_streaming", "")
 	}
 	var failure *ModelError
 	if !errors.As(err, &failure) {
@@ -166,8 +169,9 @@ func (t *turn) modelFailed(r *reply, calls []protocol.Block, err error) *protoco
 	return t.apiFailure(r.Model, failure)
 }
 
-// interrupted ends a turn that the host stopped, and tells so in the conversation.
-func (t *turn) interrupted(reason, where string) *protocol.Result {
+// interrupt ends a turn that the host stopped, and tells so in the conversation.
+func (t *turn) interrupt(reason, where string) *protocol.Result {
+	t.interrupted = true
 	note := protocol.Text(session.Interrupted + where + "]")
 	t.sayAsUser(note, nil)
 	t.e.talk.add("user", note)

@@ -40,6 +40,7 @@ type launch struct {
 	project string   // working folder, new if ""
 	config  string   // new if ""
 	stalled bool     // the host reads nothing
+	pipe    string   // a named pipe to make in the working folder
 }
 
 // process is a takeback with a host that notes all it says.
@@ -98,6 +99,9 @@ func start(t *testing.T, l launch) *process {
 	if p.project == "" {
 		p.project = filepath.Join(t.TempDir(), "project")
 		must(t, os.MkdirAll(p.project, 0o755))
+	}
+	if l.pipe != "" {
+		must(t, exec.Command("mkfifo", p.path(l.pipe)).Run())
 	}
 	if p.config == "" {
 		p.config = filepath.Join(t.TempDir(), "config")
@@ -231,11 +235,13 @@ func isToolResult(f frame) bool {
 	return f.Type == "user" && len(f.Message.Content) == 1 && f.Message.Content[0].Type == "tool_result"
 }
 
-// calls matches the assistant frame of a tool call.
-func calls(tool string) func(frame) bool {
-	return func(f frame) bool {
-		return f.Type == "assistant" && f.Message.Content[0].Type == "tool_use" && f.Message.Content[0].Name == tool
-	}
+// met waits until a command writes to the named pipe, which start has made.
+func (p *process) met(pipe string) {
+	p.t.Helper()
+	timer := time.AfterFunc(deadline, func() { _ = os.WriteFile(p.path(pipe), nil, 0) })
+	defer timer.Stop()
+	_, err := os.ReadFile(p.path(pipe))
+	must(p.t, err)
 }
 
 func (p *process) sendLine(line string) {

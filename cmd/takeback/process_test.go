@@ -235,9 +235,9 @@ func TestProcess_signals(t *testing.T) {
 		}
 	})
 	t.Run("SIGTERM in a command", func(t *testing.T) {
-		p := start(t, launch{args: []string{"--dangerously-skip-permissions"}})
-		p.play(use("Bash", map[string]any{"command": "trap '' TERM INT; echo $$ > pid; sleep 1000 & wait"}))
-		p.await("the call", calls("Bash"))
+		p := start(t, launch{pipe: "started", args: []string{"--dangerously-skip-permissions"}})
+		p.play(use("Bash", map[string]any{"command": "trap '' TERM INT; echo > started; sleep 1000 & wait"}))
+		p.met("started")
 		signal(p, syscall.SIGTERM)
 		if code := p.wait(); code != 143 {
 			t.Errorf("exit %d", code)

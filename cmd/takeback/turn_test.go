@@ -170,9 +170,9 @@ func TestTurn_interrupt(t *testing.T) {
 		}
 	})
 	t.Run("a tool", func(t *testing.T) {
-		p := start(t, launch{args: []string{"--dangerously-skip-permissions"}})
-		p.play(use("Bash", map[string]any{"command": "sleep 1000"}), write("never.txt", "x"), say("unreached"))
-		p.await("the call", calls("Write"))
+		p := start(t, launch{pipe: "started", args: []string{"--dangerously-skip-permissions"}})
+		p.play(use("Bash", map[string]any{"command": "echo > started; sleep 1000"}), write("never.txt", "x"), say("unreached"))
+		p.met("started")
 		p.control("interrupt", nil)
 		for range 2 {
 			if text, isError := p.toolResult(); !isError {
