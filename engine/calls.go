@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"runtime/debug"
 	"sync"
+	"time"
 
 	"takeback/protocol"
 	"takeback/schemas"
@@ -84,7 +85,10 @@ func (t *turn) runTool(tool Tool, call protocol.Block) (result ToolResult) {
 	if t.ctx.Err() != nil {
 		return failed("This call was not carried out: the user interrupted the turn.")
 	}
-	return tool.Run(t.ctx, ToolCall{ID: call.ID, Input: call.Input})
+	began := time.Now()
+	result = tool.Run(t.ctx, ToolCall{ID: call.ID, Input: call.Input})
+	t.e.cfg.Log.Debug("tool call", "tool", call.Name, "id", call.ID, "error", result.IsError, "took", time.Since(began))
+	return result
 }
 
 func inputSchemas(tools []Tool) map[string]*schemas.Schema {

@@ -34,6 +34,7 @@ var requests = map[string]func(*Engine, *peer.Request){
 
 // serve answers a request, or hands it to what will.
 func (e *Engine) serve(r *peer.Request) {
+	e.cfg.Log.Debug("control request", "subtype", r.Subtype, "id", r.ID)
 	handle, ok := requests[r.Subtype]
 	if !ok {
 		e.fail(r, peer.Failure{Message: "Unsupported control request subtype: " + r.Subtype, Code: codeUnsupported})

@@ -76,6 +76,7 @@ func (t *turn) begin() {
 // finish sends the result, and nothing behind it but the state.
 func (t *turn) finish(r *protocol.Result) {
 	t.result = r
+	t.e.cfg.Log.Debug("turn ended", "prompt", t.prompt.UUID, "result", r.Subtype, "reason", r.TerminalReason, "calls", t.calls, "took", time.Since(t.began))
 	t.send(r)
 	t.sendState("idle")
 }

@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"os"
 	"os/exec"
+	"path/filepath"
 	"slices"
 	"strings"
 	"syscall"
@@ -20,6 +21,30 @@ func TestProcess_version(t *testing.T) {
 		if code := p.wait(); code != 0 || p.wire() != "2.1.332 (takeback dev)\n" || p.stderr.Len() > 0 {
 			t.Errorf("%s: exit %d, %q, %q", flag, code, p.wire(), p.stderr.String())
 		}
+	}
+}
+
+func TestProcess_debugLog(t *testing.T) {
+	file := filepath.Join(t.TempDir(), "log")
+	p := start(t, launch{args: []string{"--debug-file=" + file}})
+	p.control("initialize", nil)
+	p.do(write("a.txt", "x"), say("done"))
+	p.end()
+	log, err := os.ReadFile(file)
+	must(t, err)
+	for _, want := range []string{`"msg":"control request","subtype":"initialize"`, `"msg":"tool call","tool":"Write"`, `"msg":"turn ended"`} {
+		if !strings.Contains(string(log), want) {
+			t.Errorf("no %s in %s", want, log)
+		}
+	}
+	if p.stderr.Len() > 0 {
+		t.Errorf("stderr: %s", p.stderr.String())
+	}
+	q := start(t, launch{args: []string{"-d"}})
+	q.do(say("hi"))
+	q.end()
+	if !strings.Contains(q.stderr.String(), `"msg":"turn ended"`) {
+		t.Errorf("stderr: %s", q.stderr.String())
 	}
 }
 
