@@ -48,14 +48,15 @@ demo: build
 test: lint cross test-go test-node test-python
 
 lint:
-	@unformatted=$$(gofmt -l $$(git ls-files --cached --others --exclude-standard '*.go')) && \
+	@unformatted=$$(find . -name '*.go' -not -path '*/node_modules/*' -not -path '*/.venv/*' -exec gofmt -l {} +) && \
 	if [ -n "$$unformatted" ]; then echo "gofmt: run gofmt -w on"; echo "$$unformatted"; exit 1; fi
 	@for os in $(VET_OS); do \
 	  echo "go vet for $$os"; \
-	  CGO_ENABLED=0 GOOS=$$os $(GO) vet ./... || exit 1; \
+	  CGO_ENABLED=0 GOOS=$$os $(GO) vet -trimpath ./... || exit 1; \
 	done
 	$(GO) run $(STATICCHECK) ./...
 
+# With the flags of lint and build, so that what those compiled is not compiled again.
 cross:
 	@for platform in $(PLATFORMS); do \
 	  echo "build for $$platform"; \
