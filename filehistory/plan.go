@@ -239,7 +239,7 @@ func (p *plan) compareAll(ctx context.Context) error {
 func sideBySide(steps []*step, do func(*step) error) error {
 	var g errgroup.Group
 	g.SetLimit(runtime.GOMAXPROCS(0))
-	const share = 32
+	const share = 64
 	for steps := range slices.Chunk(steps, share) {
 		g.Go(func() error {
 			for _, st := range steps {

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"path/filepath"
 	"strings"
+	"sync"
 
 	"github.com/google/uuid"
 
@@ -97,7 +98,9 @@ type work struct {
 	steps   []*step
 	parents []*journal.Record // folders to make that are no steps, outermost first
 	moved   map[string]string // what was moved aside, and where to
-	held    []disk.Held
+
+	mu   sync.Mutex // files are replaced side by side
+	held []disk.Held
 }
 
 // announce writes into the journal what is about to change and where temporary

@@ -77,7 +77,14 @@ func (w *work) replace() {
 	w.each(w.steps, func(st *step) bool { return st.obstructed }, w.moveAside)
 	w.makeFolders()
 	w.plan.ways = make(map[string]way)
-	w.each(w.steps, func(st *step) bool { return st.staged != "" }, w.swap)
+	_ = sideBySide(w.steps, func(st *step) error { // each step keeps its own error
+		if st.verdict == differs && st.staged != "" {
+			if err := w.swap(st); err != nil {
+				w.unstage(st, err)
+			}
+		}
+		return nil
+	})
 	w.each(w.steps, func(st *step) bool { return st.change.Action == Chmod }, w.chmod)
 	backward := slices.Clone(w.steps)
 	slices.Reverse(backward)
@@ -110,8 +117,10 @@ var errChanging = errors.New("it is being changed by somebody else; ask again")
 // they put there is itself replaced, never followed. A folder on the way that
 // becomes a link in that window is followed: no portable call prevents it.
 func (w *work) check(st *step, path string) error {
-	switch w.plan.way(filepath.Dir(path)) {
-	case linked, blocked:
+	w.mu.Lock()
+	way := w.plan.way(filepath.Dir(path))
+	w.mu.Unlock()
+	if way == linked || way == blocked {
 		return errors.New("its folder was replaced")
 	}
 	now, err := look(path)
@@ -206,11 +215,16 @@ const maxHeld = 4096
 // hold keeps a replaced inode until after the reply: giving its blocks back is
 // most of what a rename over it costs.
 func (w *work) hold(st *step, path string) {
-	if st.now.Kind != journal.File || len(w.held) >= maxHeld {
+	if st.now.Kind != journal.File {
 		return
 	}
-	if f, err := disk.Hold(path); err == nil {
-		w.held = append(w.held, f)
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	if len(w.held) >= maxHeld {
+		return
+	}
+	if h, err := disk.Hold(path); err == nil {
+		w.held = append(w.held, h)
 	}
 }
 
