@@ -233,8 +233,8 @@ func TestBash_interrupt(t *testing.T) {
 		t.Errorf("text %q, report %+v", text, report)
 	}
 	b.silent(<-reader)
-	if result := b.run(ctx, "Bash", args{"command": "touch late"}); !result.IsError {
-		t.Error("a command began after the interrupt")
+	if text, _, isError := b.bashContext(ctx, args{"command": "touch late"}); !isError || !strings.Contains(text, "was not run") {
+		t.Errorf("after the interrupt: %q", text)
 	}
 	b.missing("late")
 }
@@ -255,6 +255,20 @@ func TestBash_background(t *testing.T) {
 	alive := b.hear("alive")
 	b.set.Close()
 	b.silent(alive)
+}
+
+// The end of the session is polite first.
+func TestBash_backgroundEnds(t *testing.T) {
+	b := newBench(t, nil)
+	b.fifo("polite")
+	b.fifo("stubborn")
+	b.ok("Bash", args{"command": `(trap 'echo saved >work; exit' TERM; exec 5>polite; echo up >&5; while true; do sleep 0.01; done) &`})
+	b.ok("Bash", args{"command": `(trap '' TERM; exec 5>stubborn; echo up >&5; sleep 1000; sleep 1000) &`})
+	polite, stubborn := b.hear("polite"), b.hear("stubborn")
+	b.set.Close()
+	b.silent(polite)
+	b.silent(stubborn)
+	b.holds("work", "saved\n")
 }
 
 func TestBash_backgroundParameter(t *testing.T) {

@@ -39,8 +39,8 @@ func (o *output) String() string {
 	o.mu.Lock()
 	defer o.mu.Unlock()
 	head, tail := o.head, o.tail
-	if extra := len(tail) - maxOutput/2; extra > 0 {
-		head, tail = wholeRunes(head, tail[extra:])
+	if o.size > maxOutput {
+		head, tail = wholeRunes(head, tail[len(tail)-maxOutput/2:])
 	}
 	var b strings.Builder
 	b.Write(head)

@@ -137,3 +137,20 @@ func TestWrite_keepsModeAndOtherNames(t *testing.T) {
 		t.Errorf("left behind: %v", left)
 	}
 }
+
+// What another program does between a tool's look and its write is not overwritten.
+func TestWrite_raced(t *testing.T) {
+	b := newBench(t, nil)
+	b.put("a", "theirs")
+	seen := digestOf([]byte("seen"))
+	for name, want := range map[string]*digest{"a": nil, "b": &seen} {
+		if err := b.set.write(t.Context(), "Write 1", b.path(name), want, []byte("ours")); err == nil || !strings.Contains(err.Error(), "at this moment") {
+			t.Errorf("%s: %v", name, err)
+		}
+	}
+	if err := b.set.write(t.Context(), "Write 1", b.path("a"), &seen, []byte("ours")); err == nil {
+		t.Error("written over another content")
+	}
+	b.holds("a", "theirs")
+	b.missing("b")
+}
