@@ -20,6 +20,9 @@ from scripts import HANG, bash, read, say, script, write
 # A command that runs until the file `go` is there, and says when it has begun.
 WAIT_FOR_GO = bash("echo $$ > begun.tmp && mv begun.tmp begun && until [ -e go ]; do sleep 0.01; done")
 
+# A command that never ends, and neither does the process that it started.
+ENDLESS = bash("sleep 1000 & echo $$ > begun.tmp && mv begun.tmp begun && wait")
+
 
 def interruptions(messages):
     return [
@@ -31,7 +34,7 @@ def interruptions(messages):
 
 async def test_h_interrupt_while_a_tool_runs(ws):
     async with ws.talk(permission_mode="bypassPermissions") as c:
-        await c.send(script(write("a.txt", "a"), WAIT_FOR_GO, say("never said")))
+        await c.send(script(write("a.txt", "a"), ENDLESS, say("never said")))
         await ws.appears("begun")
         await c.call("interrupt")
         result = await c.result(1)

@@ -10,9 +10,12 @@ const anything = { permissionMode: 'bypassPermissions', allowDangerouslySkipPerm
 /** A command that runs until the file `go` is there, and says when it has begun. */
 const waitForGo = bash('echo $$ > begun.tmp && mv begun.tmp begun && until [ -e go ]; do sleep 0.01; done')
 
+/** A command that never ends, and neither does the process that it started. */
+const endless = bash('sleep 1000 & echo $$ > begun.tmp && mv begun.tmp begun && wait')
+
 recipe('h: interrupt while a tool runs', async (ws) => {
   const c = ws.talk(anything)
-  c.send(script(write('a.txt', 'a'), waitForGo, say('never said')))
+  c.send(script(write('a.txt', 'a'), endless, say('never said')))
   await ws.appears('begun')
   assert.deepEqual(await c.call('interrupt'), { still_queued: [] })
   const result = await c.result(1)
