@@ -107,9 +107,9 @@ func (t editTool) prepare(ctx context.Context, path string, in editInput) (*edit
 	if !file.whole() {
 		return nil, refuse("%s was not changed: files over %d bytes are too big for Edit. Use a shell command.", path, maxEdited)
 	}
-	format := formatOf(file.raw)
+	f := formatOf(file.raw)
 	e := &edit{want: &file.digest, drifted: known && file.digest != seen}
-	if e.old, err = format.decode(file.raw); err != nil {
+	if e.old, err = f.decode(file.raw); err != nil {
 		return nil, refuse("%s was not changed: %w, and Edit would damage it.", path, err)
 	}
 	if e.new, e.count, err = replace(e.old, in.OldString, in.NewString, in.ReplaceAll); err != nil {
@@ -119,7 +119,7 @@ func (t editTool) prepare(ctx context.Context, path string, in editInput) (*edit
 		}
 		return nil, refuse("%s was not changed: %w.%s", path, err, hint)
 	}
-	if e.raw, err = format.encode(e.new); err != nil {
+	if e.raw, err = f.encode(e.new); err != nil {
 		return nil, refuse("%s was not changed: %w.", path, err)
 	}
 	return e, nil

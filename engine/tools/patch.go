@@ -99,14 +99,7 @@ func compareLines(old, new []string) []lineDiff {
 			diffs = append(diffs, lineDiff{op, text})
 		}
 	}
-	head := 0
-	for head < min(len(old), len(new)) && old[head] == new[head] {
-		head++
-	}
-	tail := 0
-	for tail < min(len(old), len(new))-head && old[len(old)-1-tail] == new[len(new)-1-tail] {
-		tail++
-	}
+	head, tail := sharedEnds(old, new)
 	add(' ', old[:head])
 	oldMiddle, newMiddle := old[head:len(old)-tail], new[head:len(new)-tail]
 	if len(oldMiddle)+len(newMiddle) > maxDiffed {

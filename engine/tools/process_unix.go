@@ -24,12 +24,15 @@ const (
 	drainTime = 200 * time.Millisecond
 )
 
-// The shell reports its folder on descriptor 87 when it exits. Scripts that redirect by number
-// take 3 to 9 or 200, bash itself 63 downwards and 255. (A file instead of
-// a descriptor would be one more change in the file system for whoever watches the command.)
-// The report stands twice in the script: a command that ends by "exit" leaves by the trap, and one that
-// sets a trap of its own does not. Every process of the command inherits the
-// descriptor, so its end of file tells that they all are gone.
+// The shell reports its folder on descriptor 87 when it exits. Scripts that redirect
+// by number take 3 to 9 or 200, bash itself 63 downwards and 255. A file would do as
+// well, but would be one more change to the file system for whoever watches the command.
+//
+// The report stands twice in the script: a command that ends by "exit" leaves by
+// the trap, one that sets a trap of its own does not.
+//
+// Every process of the command inherits the descriptor, so its end of file tells
+// that all of them are gone.
 const (
 	reportFD = 87
 	report   = `command printf '%s\0' "$PWD" 2>/dev/null >/dev/fd/87`

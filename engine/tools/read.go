@@ -112,10 +112,10 @@ func readPage(raw io.Reader, start, limit int) (*page, error) {
 	if err != nil && err != io.EOF {
 		return nil, err
 	}
-	format := formatOf(head)
-	buffered.Discard(len(format.mark))
+	f := formatOf(head)
+	buffered.Discard(len(f.mark))
 
-	text := bufio.NewReaderSize(format.reader(buffered), 64<<10)
+	text := bufio.NewReaderSize(f.reader(buffered), 64<<10)
 	p := &page{start: start}
 	for {
 		line, err := readLine(text)

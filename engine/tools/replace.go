@@ -90,14 +90,7 @@ func skip(text string, from int, passage string) int {
 // and new share are left as they are in the file: the model gives them for
 // context, and their line endings may differ from those between them.
 func fit(text string, place span, old, new string) string {
-	head := 0
-	for head < min(len(old), len(new)) && old[head] == new[head] {
-		head++
-	}
-	tail := 0
-	for tail < min(len(old), len(new))-head && old[len(old)-1-tail] == new[len(new)-1-tail] {
-		tail++
-	}
+	head, tail := sharedEnds([]byte(old), []byte(new))
 	start := skip(text, place.start, old[:head])
 	end := skip(text, start, old[head:len(old)-tail])
 	middle := new[head : len(new)-tail]
@@ -105,6 +98,17 @@ func fit(text string, place span, old, new string) string {
 		middle = strings.ReplaceAll(strings.ReplaceAll(middle, "\r\n", "\n"), "\n", "\r\n")
 	}
 	return text[place.start:start] + middle + text[end:place.end]
+}
+
+// sharedEnds counts what two sequences share at the beginning, and then at the end.
+func sharedEnds[E comparable](a, b []E) (head, tail int) {
+	for head < min(len(a), len(b)) && a[head] == b[head] {
+		head++
+	}
+	for tail < min(len(a), len(b))-head && a[len(a)-1-tail] == b[len(b)-1-tail] {
+		tail++
+	}
+	return head, tail
 }
 
 // lineEnding is the line ending in use at an offset of text: the next one, else

@@ -169,7 +169,7 @@ func TestAccess(t *testing.T) {
 
 var oddNames = []string{
 	"with space", " leading and trailing ", "line\nbreak", "tab\there", `back\slash`, `quote"s'`, "-rf", "$(id)",
-	"公共.cpp", "caf\u00e9", "cafe\u0301", "🙂.txt", strings.Repeat("n", 255),
+	"公共.cpp", "caf\u00e9 in NFC", "cafe\u0301 in NFD", "🙂.txt", strings.Repeat("n", 255),
 }
 
 func TestNames(t *testing.T) {
