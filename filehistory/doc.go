@@ -27,6 +27,7 @@
 //
 //	r           members
 //	head        v: version of the format, 1; first line of each journal
+//	opened      id: names a process that begins to write
 //	checkpoint  id, label, t: Unix time in ms, which all records have
 //	before      n: number of the change, p or p64: path (p64: base64 of one that
 //	            is not UTF-8), s: state, by: who changes it, parent: a folder that
@@ -43,6 +44,8 @@
 // and d, i, l, mt, ct: device, inode, links, times, to know the file again.
 //
 // A rewind stages new content as .takeback-<its id>-<n> beside its place, what is
-// in the way goes to the same name with -old; both are known from its records,
-// which are flushed first, so the next writer can remove what a dead one left.
+// in the way goes to the same name with -old. [WriteFile] writes through
+// .takeback-<process>-<part of the hash of the file's name>. All follow from
+// records that are flushed first, so the next process that writes can remove
+// what a dead one left, and needs to search for nothing.
 package filehistory

@@ -237,7 +237,8 @@ func (s *Store) takeOver() error {
 		return err
 	}
 	s.journal = w
-	if err := errors.Join(s.fs.SyncDir(s.dir), s.recover()); err != nil {
+	opened := &journal.Record{Type: journal.Opened, ID: process()}
+	if err := errors.Join(s.fs.SyncDir(s.dir), s.recover(), s.record(opened)); err != nil {
 		s.journal = nil
 		return errors.Join(err, w.Close())
 	}

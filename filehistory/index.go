@@ -18,6 +18,7 @@ type index struct {
 	checkpoints []CheckpointInfo
 	rewinds     []*rewind
 	gaps        []gap
+	process     string            // that writes
 	paths       map[string]string // one copy of each path
 }
 
@@ -31,6 +32,7 @@ type change struct {
 	rewind *rewind        // nil if a tool made it
 	number int64
 	up     int
+	writer string // the process that began it
 }
 
 type rewind struct {
@@ -65,6 +67,8 @@ func (x *index) apply(r *journal.Record) {
 		return
 	}
 	switch r.Type {
+	case journal.Opened:
+		x.process = r.ID
 	case journal.Checkpoint:
 		if _, ok := x.points[r.ID]; !ok {
 			x.points[r.ID] = x.seq
@@ -94,6 +98,7 @@ func (x *index) addChange(r *journal.Record) *change {
 	}
 	c := &change{
 		seq: x.seq, path: path, before: r.State, parent: r.Parent, number: r.Change, up: r.Up,
+		writer: x.process,
 	}
 	if last := len(x.rewinds) - 1; r.Rewound && last >= 0 {
 		c.rewind = x.rewinds[last]

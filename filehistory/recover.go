@@ -3,56 +3,72 @@ package filehistory
 import (
 	"errors"
 	"io/fs"
+	"slices"
 
 	"takeback/filehistory/internal/disk"
 	"takeback/filehistory/internal/journal"
 )
 
-// recover ends rewinds whose process died in the middle. Their temporary files
-// are removed, those that the journal names and no others; the files that they
-// were to change are left as they are, since asking again finishes the job.
+// recover ends what a process that died left unfinished. Its temporary files are
+// removed, those that the journal names and no others. Files that were to change
+// stay as they are: asking again finishes a rewind.
 func (s *Store) recover() error {
-	for _, w := range s.index.rewinds {
+	return errors.Join(s.recoverRewinds(), s.recoverChanges())
+}
+
+func (s *Store) recoverChanges() error {
+	var records []*journal.Record
+	for _, c := range s.index.open {
+		s.removeTemporary(writeTemporary(c.writer, c.path))
+		records = append(records, &journal.Record{
+			Type: journal.After, Change: c.number, Path: journal.NewPath(c.path), Parent: c.parent,
+			State: journal.State{Kind: journal.Lost, Why: "the process that changed it died"},
+		})
+	}
+	return s.record(records...)
+}
+
+func (s *Store) recoverRewinds() error {
+	for _, w := range slices.Clone(s.index.rewinds) { // records that are added here change it
 		if w.end != 0 {
 			continue
 		}
-		done := 0
-		var records []*journal.Record
-		resolver := newResolver()
-		for _, c := range w.changes {
-			if c.up > 0 {
-				temp := temporary(w.id, c.path, c.number, c.up)
-				s.removeTemporary(temp)
-				s.removeTemporary(temp + asideSuffix)
-			}
-			if c.after != nil {
-				continue
-			}
-			state := leave(resolver, c.path, c.before)
-			if state.Kind == journal.Lost {
-				continue
-			}
-			// Content tells whether the rewind came this far. Where somebody else
-			// wrote since, what it left is not known, and must not be made up.
-			if !unchanged(c.before, state) && !alike(state, s.goal(w, c)) {
-				done++
-				continue
-			}
-			if !unchanged(c.before, state) {
-				done++
-			}
-			records = append(records, &journal.Record{
-				Type: journal.After, Change: c.number, Path: journal.NewPath(c.path),
-				Parent: c.parent, Rewound: true, State: state,
-			})
-		}
-		records = append(records, &journal.Record{Type: journal.RewindEnd, ID: w.id, Done: done})
+		records, done := s.recoverRewind(w)
 		s.log.Warn("a rewind was cut short", "id", w.id, "changed", done)
 		if err := s.record(records...); err != nil {
 			return err
 		}
 	}
 	return nil
+}
+
+func (s *Store) recoverRewind(w *rewind) (records []*journal.Record, done int) {
+	resolver := newResolver()
+	for _, c := range w.changes {
+		if c.up > 0 {
+			temp := temporary(w.id, c.path, c.number, c.up)
+			s.removeTemporary(temp)
+			s.removeTemporary(temp + asideSuffix)
+		}
+		after := c.after // there if only the end's record is missing
+		if after == nil {
+			state := leave(resolver, c.path, c.before)
+			after = &state
+			// Where the path holds neither what it held nor what it was to hold,
+			// somebody else wrote since. What the rewind left is not known then, and
+			// must not be made up.
+			if known := unchanged(c.before, state) || alike(s.goal(w, c), state); known {
+				records = append(records, &journal.Record{
+					Type: journal.After, Change: c.number, Path: journal.NewPath(c.path),
+					Parent: c.parent, Rewound: true, State: state,
+				})
+			}
+		}
+		if !unchanged(c.before, *after) {
+			done++
+		}
+	}
+	return append(records, &journal.Record{Type: journal.RewindEnd, ID: w.id, Done: done}), done
 }
 
 // goal is what a rewind that died was to make of a path.

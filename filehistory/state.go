@@ -132,7 +132,7 @@ func (r *reading) saveTo(batch *blob.Batch) error {
 	var ref blob.Ref
 	var err error
 	if r.small {
-		ref, err = batch.Put(r.content)
+		ref, err = batch.Put(blob.Hash(r.state.Hash), r.content)
 	} else {
 		ref, err = batch.PutFile(r.file)
 	}

@@ -1,12 +1,14 @@
 package filehistory
 
 import (
+	"crypto/sha256"
 	"errors"
 	"fmt"
 	"io/fs"
 	"os"
 	"path/filepath"
 	"strings"
+	"sync"
 	"syscall"
 
 	"github.com/google/uuid"
@@ -68,10 +70,24 @@ func writeOver(path string, content []byte, old disk.Info) error {
 	return err
 }
 
+// process names this process in each journal that it writes.
+var process = sync.OnceValue(func() string { return strings.ReplaceAll(uuid.NewString(), "-", "") })
+
+// writeTemporary names the file through which a process writes path. It follows
+// from the journal, so that the next process can remove what a killed one left.
+// The target's own name is no part of it: that may be as long as names can be.
+func writeTemporary(process, path string) string {
+	base := sha256.Sum256([]byte(filepath.Base(path)))
+	return filepath.Join(filepath.Dir(path), fmt.Sprintf(".takeback-%s-%x", process, base[:8]))
+}
+
 func swapIn(path string, content []byte, perm fs.FileMode, dress func(*os.File) error) (err error) {
-	// The name of the target may be as long as names can be: it is no part of this one.
-	temp := filepath.Join(filepath.Dir(path), ".takeback-"+strings.ReplaceAll(uuid.NewString(), "-", ""))
+	temp := writeTemporary(process(), path)
 	f, err := os.OpenFile(temp, os.O_WRONLY|os.O_CREATE|os.O_EXCL, perm)
+	if errors.Is(err, fs.ErrExist) { // two calls write the same file at once
+		temp += "-" + uuid.NewString()
+		f, err = os.OpenFile(temp, os.O_WRONLY|os.O_CREATE|os.O_EXCL, perm)
+	}
 	if err != nil {
 		return err
 	}

@@ -107,9 +107,9 @@ func (s *Store) Batch() *Batch {
 	return &Batch{s: s, epoch: s.epoch}
 }
 
-// Put saves small content.
-func (b *Batch) Put(content []byte) (Ref, error) {
-	ref := Ref{Hash: sha256.Sum256(content), Size: int64(len(content))}
+// Put saves small content that has this hash.
+func (b *Batch) Put(hash Hash, content []byte) (Ref, error) {
+	ref := Ref{Hash: hash, Size: int64(len(content))}
 	s := b.s
 	s.mu.Lock()
 	defer s.mu.Unlock()

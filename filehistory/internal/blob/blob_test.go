@@ -2,6 +2,7 @@ package blob
 
 import (
 	"bytes"
+	"crypto/sha256"
 	"errors"
 	"io"
 	"os"
@@ -35,7 +36,7 @@ func put(t *testing.T, s *Store, content []byte) Ref {
 func tryPut(t *testing.T, b *Batch, content []byte) (Ref, error) {
 	t.Helper()
 	if len(content) <= SmallSize {
-		return b.Put(content)
+		return b.Put(sha256.Sum256(content), content)
 	}
 	path := filepath.Join(t.TempDir(), "source")
 	if err := os.WriteFile(path, content, 0o600); err != nil {
@@ -127,7 +128,7 @@ func TestFailedFlush(t *testing.T) {
 			}
 			content := bytes.Repeat([]byte{7}, size)
 			early := s.Batch()
-			if _, err := early.Put([]byte("early")); err != nil {
+			if _, err := early.Put(sha256.Sum256([]byte("early")), []byte("early")); err != nil {
 				t.Fatal(err)
 			}
 			b := s.Batch()

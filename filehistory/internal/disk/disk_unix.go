@@ -117,22 +117,21 @@ func readRaw(fd, size, limit int) ([]byte, error) {
 	b := make([]byte, size+1)
 	n := 0
 	for {
-		if n == len(b) {
-			if n > limit {
-				return nil, nil
-			}
-			b = append(b, make([]byte, limit+1-n)...)
-		}
 		got, err := unix.Read(fd, b[n:])
 		switch {
 		case errors.Is(err, unix.EINTR):
+			continue
 		case err != nil:
 			return nil, err
-		case got == 0:
-			return b[:n], nil
-		default:
-			n += got
 		}
+		n += got
+		switch {
+		case n < len(b): // a regular file gives less than asked for at its end only
+			return b[:n], nil
+		case n > limit:
+			return nil, nil
+		}
+		b = append(b, make([]byte, limit+1-n)...)
 	}
 }
 

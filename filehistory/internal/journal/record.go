@@ -15,6 +15,7 @@ type Type string
 
 const (
 	Head       Type = "head"
+	Opened     Type = "opened" // a process begins to write; ID names it
 	Checkpoint Type = "checkpoint"
 	Before     Type = "before"
 	After      Type = "after"
