@@ -17,6 +17,7 @@ import (
 	"time"
 
 	"takeback/filehistory/internal/blob"
+	"takeback/filehistory/internal/disk"
 )
 
 // operations records what is done to the disk.
@@ -653,4 +654,86 @@ func randomText(r *rand.Rand, n int) string {
 		b[i] = byte(r.IntN(256))
 	}
 	return string(b)
+}
+
+// TestP5_changedMeanwhile changes files between the saving and the replacing:
+// what was not saved is not overwritten.
+func TestP5_changedMeanwhile(t *testing.T) {
+	h := newHistory(t)
+	for _, name := range []string{"a", "b", "c", "d/e"} {
+		h.put(name, "old")
+	}
+	h.put("elsewhere/e", "other")
+	h.checkpoint("u1")
+	for _, name := range []string{"a", "b", "c", "d/e", "made"} {
+		h.write(name, "new")
+	}
+	h.onOperation(func(op, _ string) error {
+		if op != "syncfs" {
+			return nil
+		}
+		h.store.fs.Fail = nil
+		h.put("a", "written meanwhile")
+		h.must(os.Remove(h.path("b")))
+		h.must(os.Symlink("elsewhere/e", h.path("b")))
+		h.put("made", "written meanwhile")
+		h.must(os.Rename(h.path("d"), h.path("d2")))
+		return os.Symlink("elsewhere", h.path("d"))
+	})
+	r := h.rewind("u1")
+	h.wantFiles(r, "restore c")
+	if len(r.Problems) != 4 {
+		t.Fatalf("%+v", r.Problems)
+	}
+	h.holds("a", "written meanwhile")
+	h.holds("made", "written meanwhile")
+	h.holds("elsewhere/e", "other")
+	if to, err := os.Readlink(h.path("b")); to != "elsewhere/e" {
+		t.Fatal(to, err)
+	}
+}
+
+func TestP12_ownerAndAttributes(t *testing.T) {
+	h := newHistory(t)
+	h.put("a", "a0")
+	if os.Getuid() != 0 {
+		t.Skip("only root can give files away")
+	}
+	const uid, gid = 1234, 4321
+	h.must(os.Chown(h.path("a"), uid, gid))
+	attrs := map[string][]byte{"user.note": []byte("\x00kept")}
+	if err := h.store.fs.SetXattrs(h.path("a"), attrs); err != nil {
+		t.Skip(err)
+	}
+	check := func() {
+		t.Helper()
+		state, err := look(h.path("a"))
+		h.must(err)
+		got, err := disk.Xattrs(h.path("a"))
+		h.must(err)
+		if state.UID != uid || state.GID != gid || string(got["user.note"]) != "\x00kept" {
+			t.Fatalf("%+v, %q", state, got)
+		}
+	}
+	h.checkpoint("u1")
+	h.write("a", "a1")
+	check()
+	h.remove("a")
+	h.restart()
+	h.clean("u1")
+	h.holds("a", "a0")
+	check()
+
+	h.write("a", "a1")
+	h.onOperation(func(op, _ string) error {
+		if op == "chown" {
+			return syscall.EPERM
+		}
+		return nil
+	})
+	r := h.rewind("u1")
+	h.holds("a", "a0")
+	if len(r.Problems) != 1 || !errors.Is(r.Problems[0].Err, fs.ErrPermission) || r.UndoID == "" {
+		t.Fatalf("a lost owner must be told: %+v", r)
+	}
 }
