@@ -88,8 +88,8 @@ $(FAKEAPI):
 	$(GO) build -o $@ ./sdk-tests/fakeapi/cmd/fakeapi
 
 $(NODE_DIR)/node_modules/.installed: $(NODE_DIR)/package.json $(NODE_DIR)/package-lock.json $(NODE_DIR)/.npmrc
-	@$(NODE) -e 'const [a, b] = process.versions.node.split(".").map(Number); \
-	  if (a < 18 || (a === 18 && b < 15)) { console.error("Node >= 18.15 is needed, this is " + process.version); process.exit(1) }'
+	@$(NODE) -e 'const [a, b] = process.versions.node.split("."); process.exit(a > 18 || (a == 18 && b >= 15) ? 0 : 1)' || \
+	  { echo "Node >= 18.15 is needed, this is $$($(NODE) --version)"; exit 1; }
 	cd $(NODE_DIR) && $(NPM) ci --omit=optional
 	@touch '$@'
 
