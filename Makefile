@@ -75,11 +75,11 @@ test-go:
 	fi
 
 test-node: build $(FAKEAPI) $(NODE_DIR)/node_modules/.installed
-	cd $(NODE_DIR) && TAKEBACK_BIN='$(BIN)' FAKEAPI_BIN='$(FAKEAPI)' \
+	cd $(NODE_DIR) && $(SDK_ENV) \
 	  $(NODE) --test --test-reporter=spec $(NODE_TEST_FLAGS) test/*.test.mjs
 
 test-python: build $(FAKEAPI) $(PY_DIR)/.venv/.installed
-	cd $(PY_DIR) && TAKEBACK_BIN='$(BIN)' FAKEAPI_BIN='$(FAKEAPI)' \
+	cd $(PY_DIR) && $(SDK_ENV) \
 	  .venv/bin/python -m pytest $(PYTEST_FLAGS)
 
 # Always run: Go knows best whether it is up to date.
