@@ -65,9 +65,8 @@ func (t *turn) hearPrompt() {
 	}
 	var content protocol.Content
 	for _, note := range t.e.notes.take() {
-		text := protocol.Text(note)
-		t.record(session.Line{Type: "user", UUID: uuid.NewString(), Message: message(text), IsMeta: true})
-		content = append(content, text...)
+		t.recordFailed(t.e.talk.recordNote(note))
+		content = append(content, protocol.Text(note)...)
 	}
 	id := p.UUID
 	if known, _ := transcript.Prompt(id); known {
@@ -97,9 +96,19 @@ func (t *turn) sayAsUser(content protocol.Content, report []byte) {
 	t.send(&protocol.UserFrame{Message: raw, SessionID: t.sessionID(), UUID: id, Timestamp: timestamp(), ToolUseResult: report})
 }
 
-// record appends to the transcript. The first failure ends the turn at its next step.
+// recordNote appends to the transcript what the model must know.
+func (c *conversation) recordNote(note string) error {
+	return c.transcript.Append(session.Line{Type: "user", UUID: uuid.NewString(), Message: message(protocol.Text(note)), IsMeta: true})
+}
+
+// record appends to the transcript.
 func (t *turn) record(line session.Line) {
-	if err := t.e.talk.transcript.Append(line); err != nil && t.recordErr == nil {
+	t.recordFailed(t.e.talk.transcript.Append(line))
+}
+
+// recordFailed keeps the first failure to write the transcript, which ends the turn at its next step.
+func (t *turn) recordFailed(err error) {
+	if t.recordErr == nil {
 		t.recordErr = err
 	}
 }

@@ -82,7 +82,7 @@ type Engine struct {
 
 // New makes an engine. Nothing happens before Run.
 func New(cfg Config) *Engine {
-	return &Engine{
+	e := &Engine{
 		cfg:      cfg,
 		inbox:    newMailbox(),
 		files:    newMailbox(),
@@ -92,6 +92,8 @@ func New(cfg Config) *Engine {
 		seen:     map[string]bool{},
 		talk:     newConversation(cfg.Transcript),
 	}
+	e.notes.list = cfg.Transcript.Notes()
+	return e
 }
 
 // Run serves the host until its input has ended and everything is answered, until
@@ -114,7 +116,23 @@ func (e *Engine) Run(ctx context.Context) (failed bool, err error) {
 	}
 	close(stopFiles)
 	<-filesEnded
+	if e.turn == nil { // else it has the transcript, and time was up
+		err = errors.Join(err, e.keepNotes())
+	}
 	return e.failed, errors.Join(err, e.cfg.Conn.Close())
+}
+
+// keepNotes leaves what the model was not told to whoever resumes the session.
+func (e *Engine) keepNotes() error {
+	if !e.notes.added() {
+		return nil
+	}
+	for _, note := range e.notes.take() {
+		if err := e.talk.recordNote(note); err != nil {
+			return err
+		}
+	}
+	return nil
 }
 
 func (e *Engine) loop(ctx context.Context) error {

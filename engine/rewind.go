@@ -96,21 +96,28 @@ func (e *Engine) filesRewound(report *filehistory.Report) {
 
 // notes are what the model is told with the next prompt.
 type notes struct {
-	mu   sync.Mutex
-	list []string
+	mu    sync.Mutex
+	list  []string
+	fresh bool // one was added since the transcript was read, or they were taken
 }
 
 func (n *notes) add(text string) {
 	n.mu.Lock()
 	defer n.mu.Unlock()
-	n.list = append(n.list, text)
+	n.list, n.fresh = append(n.list, text), true
+}
+
+func (n *notes) added() bool {
+	n.mu.Lock()
+	defer n.mu.Unlock()
+	return n.fresh
 }
 
 func (n *notes) take() []string {
 	n.mu.Lock()
 	defer n.mu.Unlock()
 	list := n.list
-	n.list = nil
+	n.list, n.fresh = nil, false
 	return list
 }
 

@@ -83,7 +83,7 @@ func (t *turn) sendBlock(r *reply, block protocol.Block) {
 func (t *turn) sendAssistant(m protocol.AssistantMessage, failure string) {
 	id := uuid.NewString()
 	if raw, err := protocol.Marshal(m); err != nil {
-		t.recordErr = err
+		t.recordFailed(err)
 	} else {
 		t.record(session.Line{Type: "assistant", UUID: id, Message: raw, IsAPIError: failure != ""})
 	}

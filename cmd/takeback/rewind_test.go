@@ -2,6 +2,7 @@ package main
 
 import (
 	"os"
+	"path/filepath"
 	"strings"
 	"testing"
 
@@ -248,6 +249,32 @@ func TestRewind_B21_killedInMidTurn(t *testing.T) {
 	q.holds("a.txt", "old\n")
 	q.absent("b.txt")
 	q.do(say("the conversation goes on"))
+}
+
+// The model hears of a rewind also when another process runs its next turn; once.
+func TestRewind_toldAcrossRestarts(t *testing.T) {
+	p := start(t, launch{})
+	u := p.do(write("a.txt", "new\n"), say("done"))
+	session := p.all()[0].SessionID
+	p.rewind(u, false)
+	p.end()
+	transcripts, err := filepath.Glob(p.config + "/projects/*/" + session + ".jsonl")
+	if err != nil || len(transcripts) != 1 {
+		t.Fatal(transcripts, err)
+	}
+	again := launch{project: p.project, config: p.config, args: []string{"--resume", session}}
+	before, err := os.ReadFile(transcripts[0])
+	must(t, err)
+	start(t, again).end()
+	if after, err := os.ReadFile(transcripts[0]); err != nil || string(after) != string(before) {
+		t.Errorf("a process that did nothing wrote to the transcript (%v)", err)
+	}
+	q := start(t, again)
+	q.do(say("the prompt that brings the note"))
+	q.play(map[string]any{"echo": "conversation"})
+	if r := q.result(); strings.Count(r.Result, "put files back") != 1 {
+		t.Errorf("told %d times: %s", strings.Count(r.Result, "put files back"), r.Result)
+	}
 }
 
 func TestRewind_events(t *testing.T) {

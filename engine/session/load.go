@@ -27,7 +27,6 @@ func (t *Transcript) load() error {
 			leaf = r.UUID
 		}
 	}
-	t.parent = leaf
 	var chain []*record
 	for id := leaf; id != ""; {
 		r := lines[id]
@@ -41,8 +40,24 @@ func (t *Transcript) load() error {
 			id = *r.ParentUUID
 		}
 	}
+	chain = t.takeNotes(chain)
+	if len(chain) > 0 {
+		t.parent = chain[0].UUID
+	}
 	t.conversation(chain)
 	return nil
+}
+
+// takeNotes takes the notes off the end of a chain, which is its beginning here: newest first.
+func (t *Transcript) takeNotes(chain []*record) []*record {
+	for len(chain) > 0 && chain[0].Type == "user" && chain[0].IsMeta {
+		var m protocol.Message
+		if protocol.Unmarshal(chain[0].Message, &m) == nil {
+			t.notes = append([]string{m.Content.Text()}, t.notes...)
+		}
+		chain = chain[1:]
+	}
+	return chain
 }
 
 // conversation turns a chain, newest first, into messages: a line holds one

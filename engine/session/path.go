@@ -2,6 +2,7 @@ package session
 
 import (
 	"path/filepath"
+	"runtime"
 	"strconv"
 	"unicode/utf16"
 
@@ -11,15 +12,24 @@ import (
 // maxName is how many UTF-16 units of a folder's name are kept before a hash stands for the rest.
 const maxName = 200
 
-// projectName is the name of the folder below projects/ that holds the sessions
-// of cwd, as the SDKs compute it: the real path in NFC, with '-' for all but
-// ASCII letters and digits. JavaScript counts UTF-16 units, and so do we:
-// an emoji is two dashes.
-func projectName(cwd string) string {
+// projectNames are the names of the folder below projects/ that holds the sessions of cwd. The TypeScript SDK
+// takes the real path, normalised (NFC) on macOS only, and name follows it; the Python SDK
+// normalises everywhere, so where that makes a difference alias is what it looks for.
+func projectNames(cwd string) (name, alias string) {
 	if real, err := filepath.EvalSymlinks(cwd); err == nil {
 		cwd = real
 	}
-	units := utf16.Encode([]rune(norm.NFC.String(cwd)))
+	alias = projectName(norm.NFC.String(cwd))
+	if runtime.GOOS == "darwin" {
+		return alias, alias
+	}
+	return projectName(cwd), alias
+}
+
+// projectName puts '-' for all but ASCII letters and digits. JavaScript counts UTF-16 units, and so do we:
+// an emoji is two dashes.
+func projectName(path string) string {
+	units := utf16.Encode([]rune(path))
 	name := make([]byte, len(units))
 	var hash int32
 	for i, u := range units {

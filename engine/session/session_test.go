@@ -5,6 +5,8 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+	"runtime"
+	"slices"
 	"strings"
 	"testing"
 
@@ -13,7 +15,7 @@ import (
 	"takeback/protocol"
 )
 
-// The expected names were computed with the TypeScript SDK's own rule in Node.
+// The expected names were computed with the SDKs' own rule in Node.
 func TestProjectName(t *testing.T) {
 	long := "/" + strings.Repeat("abcdefghi/", 25)
 	for cwd, want := range map[string]string{
@@ -23,9 +25,48 @@ func TestProjectName(t *testing.T) {
 		"/tmp/漢字":               "-tmp---",
 		long:                    strings.ReplaceAll(long, "/", "-")[:200] + "-uwz0zt",
 	} {
-		if got := projectName(cwd); got != want {
+		if _, got := projectNames(cwd); got != want {
 			t.Errorf("%q: %q, want %q", cwd, got, want)
 		}
+	}
+}
+
+// The SDKs do not agree on folders whose names are not normalised: each finds the session.
+func TestProjectNames_notNormalised(t *testing.T) {
+	p := place(t)
+	p.Cwd = filepath.Join(p.Cwd, "cafe\u0301")
+	if err := os.Mkdir(p.Cwd, 0o755); err != nil {
+		t.Fatal(err)
+	}
+	tr, _ := Create(p, uuid.NewString())
+	fill(t, tr, line("user", ask))
+	base := projectName(filepath.Dir(p.Cwd))
+	for _, name := range []string{"-cafe-", "-caf-"} {
+		if runtime.GOOS == "darwin" && name == "-cafe-" {
+			continue
+		}
+		if _, err := os.Stat(filepath.Join(p.projects(), base+name, tr.ID()+".jsonl")); err != nil {
+			t.Error(err)
+		}
+	}
+}
+
+func TestResume_notes(t *testing.T) {
+	p := place(t)
+	first, second := line("user", notice), line("user", `{"role":"user","content":"another"}`)
+	first.IsMeta, second.IsMeta = true, true
+	tr, _ := Create(p, uuid.NewString())
+	last := line("assistant", done)
+	fill(t, tr, line("user", ask), last, first, second)
+	again, err := Resume(p, tr.ID())
+	if err != nil {
+		t.Fatal(err)
+	}
+	if got := shape(again.History()); got != "u(text)a(text)" || again.Last() != last.UUID {
+		t.Errorf("history %s, last %s", got, again.Last())
+	}
+	if got := again.Notes(); !slices.Equal(got, []string{"note", "another"}) {
+		t.Errorf("notes %q", got)
 	}
 }
 

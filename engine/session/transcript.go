@@ -40,9 +40,20 @@ func (p Place) projects() string { return filepath.Join(p.ConfigDir, "projects")
 func (p Place) folder() string {
 	name := p.ProjectName
 	if name == "" {
-		name = projectName(p.Cwd)
+		name, _ = projectNames(p.Cwd)
 	}
 	return filepath.Join(p.projects(), name)
+}
+
+// makeFolder makes the folder, and a link to it where the two SDKs do not agree on its name.
+func (p Place) makeFolder() error {
+	if err := os.MkdirAll(p.folder(), 0o700); err != nil {
+		return err
+	}
+	if name, alias := projectNames(p.Cwd); p.ProjectName == "" && alias != name {
+		_ = os.Symlink(name, filepath.Join(p.projects(), alias)) // there already, or a file system without links
+	}
+	return nil
 }
 
 // Transcript is the record of one session. It belongs to one goroutine at a time.
@@ -53,6 +64,7 @@ type Transcript struct {
 	file     *os.File // opened by the first Append
 	parent   string   // uuid of the last line of the conversation
 	history  []protocol.Message
+	notes    []string
 	answered map[string]bool // prompts by uuid: has the model begun to answer?
 }
 
@@ -108,6 +120,10 @@ func (t *Transcript) ID() string { return t.id }
 
 // History is the conversation that the transcript held when it was opened, fit to be sent to a model.
 func (t *Transcript) History() []protocol.Message { return t.history }
+
+// Notes are what takeback last said to the model without that a prompt came behind it.
+// They are no part of History: the next prompt brings them.
+func (t *Transcript) Notes() []string { return t.notes }
 
 // Last is the uuid of the conversation's last line, "" if there is none.
 func (t *Transcript) Last() string { return t.parent }
@@ -183,7 +199,7 @@ func (t *Transcript) Append(line Line) error {
 // open opens the file for appending. A last line that a crash cut short is
 // ended, so that the next one stands alone.
 func (t *Transcript) open() error {
-	if err := os.MkdirAll(filepath.Dir(t.path), 0o700); err != nil {
+	if err := t.place.makeFolder(); err != nil {
 		return err
 	}
 	f, err := os.OpenFile(t.path, os.O_RDWR|os.O_CREATE|os.O_APPEND, 0o600)
