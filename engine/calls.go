@@ -1,10 +1,13 @@
 package engine
 
 import (
+	"context"
 	"fmt"
 	"runtime/debug"
 	"sync"
 	"time"
+
+	"github.com/goccy/go-json/jsontext"
 
 	"takeback/protocol"
 	"takeback/schemas"
@@ -30,12 +33,13 @@ func (t *turn) runTools(calls []protocol.Block) []outcome {
 	var running sync.WaitGroup
 	for i, call := range calls {
 		outcomes[i].call = call
-		tool, result := t.admit(call)
+		tool, input, refusal := t.admit(call)
 		if tool == nil {
-			outcomes[i].result = *result
+			outcomes[i].result = failed(refusal)
 			continue
 		}
-		if tool.Access(call.Input).Kind != Read {
+		call.Input = input
+		if tool.Access(input).Kind != Read {
 			running.Wait()
 			outcomes[i].result = t.runTool(tool, call)
 			continue
@@ -50,29 +54,57 @@ func (t *turn) runTools(calls []protocol.Block) []outcome {
 	return outcomes
 }
 
-// admit finds the tool of a call that may run, or the result of one that may not.
-func (t *turn) admit(call protocol.Block) (Tool, *ToolResult) {
-	refuse := func(why string) (Tool, *ToolResult) {
-		r := failed(why)
-		return nil, &r
-	}
+// admit finds the tool of a call that may run, and the input to run it with; or says why it may not.
+func (t *turn) admit(call protocol.Block) (tool Tool, input jsontext.Value, refusal string) {
 	if t.ctx.Err() != nil {
-		return refuse("This call was not carried out: the user interrupted the turn.")
+		return nil, nil, "This call was not carried out: the user interrupted the turn."
 	}
-	for _, tool := range t.e.cfg.Tools {
-		if tool.Spec().Name != call.Name {
-			continue
+	tool = t.e.findTool(call.Name)
+	if tool == nil {
+		return nil, nil, fmt.Sprintf("There is no tool named %s.", call.Name)
+	}
+	invalid := func(input jsontext.Value) string {
+		if err := t.e.inputs[call.Name].Validate(input); err != nil {
+			return fmt.Sprintf("Invalid input for %s: %v", call.Name, err)
 		}
-		if err := t.e.inputs[call.Name].Validate(call.Input); err != nil {
-			return refuse(fmt.Sprintf("Invalid input for %s: %v", call.Name, err))
-		}
-		if d := t.e.decide(call.Name, tool.Access(call.Input)); !d.allowed {
+		return ""
+	}
+	if why := invalid(call.Input); why != "" {
+		return nil, nil, why
+	}
+	input = call.Input
+	d := t.e.permissions.decide(call.Name, tool.Access(input))
+	switch d.outcome {
+	case allowed:
+		return tool, input, ""
+	case denied:
+		refusal = d.reason
+	case asks:
+		input, refusal = t.askHost(call, d)
+	}
+	if refusal != "" {
+		if context.Cause(t.ctx) != errInterrupted {
 			t.denials = append(t.denials, protocol.PermissionDenial{ToolName: call.Name, ToolUseID: call.ID, ToolInput: call.Input})
-			return refuse(d.message)
 		}
-		return tool, nil
+		return nil, nil, refusal
 	}
-	return refuse(fmt.Sprintf("There is no tool named %s.", call.Name))
+	// The host may have changed the input.
+	if why := invalid(input); why != "" {
+		return nil, nil, why
+	}
+	if d := t.e.permissions.decide(call.Name, tool.Access(input)); d.outcome == denied {
+		return nil, nil, d.reason
+	}
+	return tool, input, ""
+}
+
+func (e *Engine) findTool(name string) Tool {
+	for _, tool := range e.cfg.Tools {
+		if tool.Spec().Name == name {
+			return tool
+		}
+	}
+	return nil
 }
 
 func (t *turn) runTool(tool Tool, call protocol.Block) (result ToolResult) {

@@ -29,9 +29,13 @@ type Config struct {
 	History    *filehistory.Store           // nil: checkpointing is off
 
 	Cwd             string
-	ModelName       string // "" is the model's default
-	PermissionMode  string // "" is default
-	BypassAllowed   bool   // may the mode be switched to bypassPermissions?
+	ModelName       string   // "" is the model's default
+	PermissionMode  string   // "" is default
+	BypassAllowed   bool     // may the mode be switched to bypassPermissions?
+	AllowedTools    []string // rules: "Read", "Bash(git status)"
+	DisallowedTools []string // rules
+	Folders         []string // absolute; files there are treated like those in Cwd
+	AskHost         bool     // the host answers can_use_tool
 	SystemPrompt    *string
 	AppendPrompt    string
 	MaxTurns        int // model calls a turn; 0 is no limit
@@ -55,20 +59,24 @@ const (
 	PublicStateEvents               // for everybody
 )
 
-// errInterrupted is the cause of a turn's end when the host stopped it.
-var errInterrupted = errors.New("interrupted by the host")
+// Causes of a turn's early end.
+var (
+	errInterrupted = errors.New("interrupted by the host")
+	errDenied      = errors.New("the host denied a tool call and ended the turn")
+)
 
 // Engine is the actor of one session. The fields behind ctx belong to the goroutine that calls Run.
 type Engine struct {
-	cfg      Config
-	inbox    *mailbox
-	files    *mailbox
-	settings *settings
-	notes    notes                      // for the model, at its next turn
-	serving  atomic.Int64               // control requests that are not answered yet
-	waiting  atomic.Int64               // prompts in the queue, for results to tell
-	inputs   map[string]*schemas.Schema // of the tools, by name
-	inputEnd chan struct{}
+	cfg         Config
+	inbox       *mailbox
+	files       *mailbox
+	settings    *settings
+	permissions *permissions
+	notes       notes                      // for the model, at its next turn
+	serving     atomic.Int64               // control requests that are not answered yet
+	waiting     atomic.Int64               // prompts in the queue, for results to tell
+	inputs      map[string]*schemas.Schema // of the tools, by name
+	inputEnd    chan struct{}
 
 	ctx    context.Context // ends with Run
 	queue  []*prompt
@@ -83,14 +91,15 @@ type Engine struct {
 // New makes an engine. Nothing happens before Run.
 func New(cfg Config) *Engine {
 	e := &Engine{
-		cfg:      cfg,
-		inbox:    newMailbox(),
-		files:    newMailbox(),
-		settings: newSettings(cfg),
-		inputs:   inputSchemas(cfg.Tools),
-		inputEnd: make(chan struct{}),
-		seen:     map[string]bool{},
-		talk:     newConversation(cfg.Transcript),
+		cfg:         cfg,
+		inbox:       newMailbox(),
+		files:       newMailbox(),
+		settings:    newSettings(cfg),
+		permissions: newPermissions(cfg),
+		inputs:      inputSchemas(cfg.Tools),
+		inputEnd:    make(chan struct{}),
+		seen:        map[string]bool{},
+		talk:        newConversation(cfg.Transcript),
 	}
 	e.notes.list = cfg.Transcript.Notes()
 	return e

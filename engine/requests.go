@@ -1,11 +1,10 @@
 package engine
 
 import (
+	"errors"
 	"fmt"
 	"os"
 	"strings"
-
-	"github.com/google/uuid"
 
 	"takeback/protocol"
 	"takeback/protocol/peer"
@@ -15,10 +14,8 @@ import (
 const (
 	outputStyle = "default"
 
-	codeUnsupported       = "unsupported_request"
-	codeInvalid           = "invalid_request"
-	codeInvalidMode       = "invalid_mode"
-	codeBypassNotLaunched = "bypass_not_launched"
+	codeUnsupported = "unsupported_request"
+	codeInvalid     = "invalid_request"
 )
 
 // requests is all that a host may ask for. Each runs on the actor and answers
@@ -92,7 +89,7 @@ func (e *Engine) initialize(r *peer.Request) {
 		"claude_code_version":     e.cfg.Version,
 		"pid":                     os.Getpid(),
 		"session_state":           state,
-		"current_permission_mode": e.settings.permissionMode(),
+		"current_permission_mode": e.permissions.currentMode(),
 	})
 }
 
@@ -136,25 +133,15 @@ func (e *Engine) setPermissionMode(r *peer.Request) {
 	mode := fields[struct {
 		Mode string `json:"mode"`
 	}](r).Mode
-	switch {
-	case !ValidMode(mode):
-		e.fail(r, peer.Failure{
-			Message: "Cannot set permission mode: must be one of acceptEdits, auto, bypassPermissions, default, dontAsk, plan",
-			Code:    codeInvalidMode,
-		})
-		return
-	case mode == ModeBypass && !e.cfg.BypassAllowed:
-		e.fail(r, peer.Failure{
-			Message: "Cannot set permission mode to bypassPermissions because the session was not launched with --dangerously-skip-permissions",
-			Code:    codeBypassNotLaunched,
-		})
+	changed, err := e.permissions.setMode(mode)
+	var refused *modeError
+	if errors.As(err, &refused) {
+		e.fail(r, peer.Failure{Message: refused.message, Code: refused.code})
 		return
 	}
-	changed := mode != e.settings.permissionMode()
-	e.settings.setPermissionMode(mode)
 	e.reply(r, map[string]string{"mode": mode})
 	if changed {
-		e.cfg.Conn.Post(&protocol.Status{PermissionMode: mode, SessionID: e.cfg.Transcript.ID(), UUID: uuid.NewString()})
+		e.cfg.Conn.Post(e.modeStatus(mode))
 	}
 }
 

@@ -43,7 +43,7 @@ func (t *turn) sendInit() {
 		Tools:             tools,
 		MCPServers:        []protocol.MCPServer{},
 		Model:             model,
-		PermissionMode:    e.settings.permissionMode(),
+		PermissionMode:    e.permissions.currentMode(),
 		SlashCommands:     []string{},
 		APIKeySource:      e.cfg.APIKeySource,
 		ClaudeCodeVersion: e.cfg.Version,

@@ -1,7 +1,6 @@
 package engine
 
 import (
-	"slices"
 	"sync"
 
 	"takeback/protocol"
@@ -10,33 +9,17 @@ import (
 // settings are what the host may change while a turn runs.
 type settings struct {
 	mu     sync.Mutex
-	mode   string
 	model  string
 	system *string
 	append string
 }
 
 func newSettings(cfg Config) *settings {
-	s := &settings{mode: cfg.PermissionMode, model: cfg.ModelName, system: cfg.SystemPrompt, append: cfg.AppendPrompt}
-	if s.mode == "" {
-		s.mode = ModeDefault
-	}
+	s := &settings{model: cfg.ModelName, system: cfg.SystemPrompt, append: cfg.AppendPrompt}
 	if s.model == "" {
 		s.model = cfg.Model.Models()[0].Value
 	}
 	return s
-}
-
-func (s *settings) permissionMode() string {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	return s.mode
-}
-
-func (s *settings) setPermissionMode(mode string) {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	s.mode = mode
 }
 
 func (s *settings) modelName() string {
@@ -83,18 +66,3 @@ func (s *settings) systemPrompt(cwd string) protocol.Content {
 // basePrompt is for hosts that leave the system prompt to us.
 const basePrompt = "You are an agent that works on a user's files with the tools you are given. " +
 	"Look before you change anything, do what was asked and no more, and say plainly what you did and what you could not do."
-
-// The permission modes that the SDKs know.
-const (
-	ModeAcceptEdits = "acceptEdits"
-	ModeAuto        = "auto"
-	ModeBypass      = "bypassPermissions"
-	ModeDefault     = "default"
-	ModeDontAsk     = "dontAsk"
-	ModePlan        = "plan"
-)
-
-// ValidMode tells whether the SDKs know a permission mode by this name.
-func ValidMode(mode string) bool {
-	return slices.Contains([]string{ModeAcceptEdits, ModeAuto, ModeBypass, ModeDefault, ModeDontAsk, ModePlan}, mode)
-}

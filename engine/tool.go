@@ -27,10 +27,11 @@ type ToolSpec struct {
 	InputSchema jsontext.Value // JSON Schema, an object
 }
 
-// Access is what a tool call would do. Path is absolute, links not resolved; "" if there is none.
+// Access is what a tool call would do.
 type Access struct {
-	Kind AccessKind
-	Path string
+	Kind    AccessKind
+	Path    string // absolute, links not resolved; "" if there is none
+	Command string // of a shell; "" if there is none
 }
 
 // AccessKind tells harmless calls from others. Calls that only read may run side by side.

@@ -28,6 +28,12 @@ type flags struct {
 	systemPrompt              *string // nil: not given; "" is the empty prompt
 	systemPromptFile          string
 	appendSystemPrompt        string
+	tools                     string   // "default", "" for none, or a list
+	allowedTools              []string // rules
+	disallowedTools           []string // rules
+	addDirs                   []string
+	permissionPromptTool      string
+	permissionPrompts         string
 	debug                     string // "" is off
 	debugFile                 string
 	prompt                    []string // what is no flag
@@ -37,11 +43,10 @@ type flags struct {
 // here yet. Refusing them would break clients that are none the worse for it.
 var accepted = struct{ withValue, withoutValue []string }{
 	withValue: []string{
-		"add-dir", "advisor", "agent", "agents", "allowed-tools", "append-system-prompt-file", "betas",
-		"channels", "disallowed-tools", "effort", "fallback-model", "file", "initialize-fields", "json-schema",
-		"managed-settings", "max-budget-usd", "max-thinking-tokens", "mcp-config", "permission-prompt-tool",
-		"permission-prompts", "plugin-dir", "plugin-dir-no-mcp", "project-config-root", "setting-sources",
-		"settings", "task-budget", "thinking", "thinking-display", "tools", "workload",
+		"advisor", "agent", "agents", "append-system-prompt-file", "betas",
+		"channels", "effort", "fallback-model", "file", "initialize-fields", "json-schema",
+		"managed-settings", "max-budget-usd", "max-thinking-tokens", "mcp-config", "plugin-dir", "plugin-dir-no-mcp", "project-config-root", "setting-sources",
+		"settings", "task-budget", "thinking", "thinking-display", "workload",
 	},
 	withoutValue: []string{
 		"await-claim", "await-initialize", "bare", "chrome", "disable-slash-commands",
@@ -85,11 +90,34 @@ func parseFlags(args []string) (*flags, error) {
 	if err := fs.Parse(args); err != nil {
 		return nil, asParseError(err)
 	}
+	f.allowedTools, f.disallowedTools = splitRules(f.allowedTools), splitRules(f.disallowedTools)
 	f.prompt = slices.DeleteFunc(fs.Args(), func(arg string) bool { return arg == "" })
 	if !fs.Changed("system-prompt") {
 		f.systemPrompt = nil
 	}
 	return f, f.check(fs)
+}
+
+// splitRules splits lists at commas and blanks, but not within the parentheses of a rule.
+func splitRules(lists []string) []string {
+	var rules []string
+	for _, list := range lists {
+		depth, start := 0, 0
+		for i, r := range list + "," {
+			switch {
+			case r == '(':
+				depth++
+			case r == ')':
+				depth--
+			case depth <= 0 && strings.ContainsRune(", \t\n", r):
+				if i > start {
+					rules = append(rules, list[start:i])
+				}
+				start = i + 1
+			}
+		}
+	}
+	return rules
 }
 
 func define(fs *pflag.FlagSet, f *flags) {
@@ -110,6 +138,12 @@ func define(fs *pflag.FlagSet, f *flags) {
 	fs.StringVar(f.systemPrompt, "system-prompt", "", "")
 	fs.StringVar(&f.systemPromptFile, "system-prompt-file", "", "")
 	fs.StringVar(&f.appendSystemPrompt, "append-system-prompt", "", "")
+	fs.StringVar(&f.tools, "tools", "default", "")
+	fs.StringArrayVar(&f.allowedTools, "allowed-tools", nil, "")
+	fs.StringArrayVar(&f.disallowedTools, "disallowed-tools", nil, "")
+	fs.StringArrayVar(&f.addDirs, "add-dir", nil, "")
+	fs.StringVar(&f.permissionPromptTool, "permission-prompt-tool", "", "")
+	fs.StringVar(&f.permissionPrompts, "permission-prompts", "host", "")
 	fs.StringVarP(&f.debug, "debug", "d", "", "")
 	fs.Lookup("debug").NoOptDefVal = "all"
 	fs.StringVar(&f.debugFile, "debug-file", "", "")

@@ -50,7 +50,7 @@ func TestProcess_debugLog(t *testing.T) {
 
 // Every flag that an SDK or a community client passes is taken, in both spellings.
 func TestProcess_flags(t *testing.T) {
-	withValue := append([]string{"allowedTools", "disallowedTools", "append-system-prompt", "debug-file"}, accepted.withValue...)
+	withValue := append([]string{"allowedTools", "disallowedTools", "allowed-tools", "add-dir", "permission-prompt-tool", "permission-prompts", "append-system-prompt", "debug-file"}, accepted.withValue...)
 	var both [2][]string
 	for _, name := range withValue {
 		value := "x"

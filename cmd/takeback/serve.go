@@ -9,6 +9,7 @@ import (
 	"os"
 	"os/signal"
 	"path/filepath"
+	"slices"
 	"strings"
 	"syscall"
 	"time"
@@ -127,11 +128,18 @@ func configure(f *flags, host *environment, transcript *session.Transcript, log 
 	if f.skipPermissions {
 		mode = engine.ModeBypass
 	}
+	var folders []string
+	for _, dir := range f.addDirs {
+		if !filepath.IsAbs(dir) {
+			dir = filepath.Join(host.cwd, dir)
+		}
+		folders = append(folders, dir)
+	}
 	toolset := tools.New(tools.Options{Cwd: host.cwd, History: history, Environ: host.vars.list})
 	return &engine.Config{
 		Model:           model,
 		Transcript:      transcript,
-		Tools:           toolset.Tools(),
+		Tools:           chooseTools(toolset.Tools(), f),
 		Forget:          toolset.Forget,
 		SetEnv:          host.vars.set,
 		History:         history,
@@ -139,6 +147,10 @@ func configure(f *flags, host *environment, transcript *session.Transcript, log 
 		ModelName:       modelName,
 		PermissionMode:  mode,
 		BypassAllowed:   f.skipPermissions || f.allowSkipPermissions || mode == engine.ModeBypass,
+		AllowedTools:    f.allowedTools,
+		DisallowedTools: f.disallowedTools,
+		Folders:         folders,
+		AskHost:         f.permissionPromptTool == "stdio" && f.permissionPrompts != "none",
 		SystemPrompt:    system,
 		AppendPrompt:    f.appendSystemPrompt,
 		MaxTurns:        f.maxTurns,
@@ -151,6 +163,17 @@ func configure(f *flags, host *environment, transcript *session.Transcript, log 
 		Log:             log,
 		Stderr:          os.Stderr,
 	}, toolset, nil
+}
+
+// chooseTools leaves the tools that --tools names, less those that a bare rule of --disallowedTools
+// forbids altogether: the model need not hear of them.
+func chooseTools(all []engine.Tool, f *flags) []engine.Tool {
+	preset := f.tools == "default" || strings.HasPrefix(f.tools, "{") // a preset in JSON, as some clients write it
+	chosen := splitRules([]string{f.tools})
+	return slices.DeleteFunc(all, func(tool engine.Tool) bool {
+		name := tool.Spec().Name
+		return !preset && !slices.Contains(chosen, name) || slices.Contains(f.disallowedTools, name)
+	})
 }
 
 // chooseModel gives the model, the name to ask it for, and where its key comes from.

@@ -228,7 +228,6 @@ func TestTurn_controlIsServedWhileItRuns(t *testing.T) {
 
 func TestTurn_permissionModes(t *testing.T) {
 	outside := t.TempDir() + "/outside.txt"
-	bash := use("Bash", map[string]any{"command": "true"})
 	for _, c := range []struct {
 		mode    string
 		call    map[string]any
@@ -236,16 +235,16 @@ func TestTurn_permissionModes(t *testing.T) {
 	}{
 		{"default", read("in.txt"), true},
 		{"default", write("new.txt", "x"), false},
-		{"default", bash, false},
+		{"default", bash("true"), false},
 		{"acceptEdits", write("new.txt", "x"), true},
 		{"acceptEdits", write(outside, "x"), false},
 		{"acceptEdits", write("link/new.txt", "x"), false},
 		{"acceptEdits", read(outside), false},
-		{"acceptEdits", bash, false},
+		{"acceptEdits", bash("true"), false},
 		{"plan", write("new.txt", "x"), false},
 		{"dontAsk", write("new.txt", "x"), false},
 		{"bypassPermissions", write(outside, "x"), true},
-		{"bypassPermissions", bash, true},
+		{"bypassPermissions", bash("true"), true},
 	} {
 		t.Run(fmt.Sprint(c.mode, c.call["tool"], c.allowed), func(t *testing.T) {
 			p := start(t, launch{args: []string{"--permission-mode", c.mode}})

@@ -33,7 +33,13 @@ func (bashTool) Spec() engine.ToolSpec {
 	return engine.ToolSpec{Name: "Bash", Description: bashDescription, InputSchema: bashSchema}
 }
 
-func (bashTool) Access(jsontext.Value) engine.Access { return engine.Access{Kind: engine.Execute} }
+func (bashTool) Access(input jsontext.Value) engine.Access {
+	var in struct {
+		Command string `json:"command"`
+	}
+	_ = protocol.Unmarshal(input, &in) // what is no command is refused by the schema
+	return engine.Access{Kind: engine.Execute, Command: in.Command}
+}
 
 func (t bashTool) Run(ctx context.Context, call engine.ToolCall) engine.ToolResult {
 	in := struct {
