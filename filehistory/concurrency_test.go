@@ -29,15 +29,19 @@ func TestB13_rewindWaitsForTheChangeInProgress(t *testing.T) {
 	h.plan("u1") // does not wait
 	result := make(chan *Report)
 	go func() {
+		defer close(result)
 		r, err := h.store.Rewind(context.Background(), "u1", RewindOptions{})
 		if err != nil {
 			t.Error(err)
+			return
 		}
 		result <- r
 	}()
 	h.must(WriteFile(h.path("a"), []byte("a1"), 0o644))
 	h.must(c.Done())
-	h.wantFiles(<-result, "restore a")
+	if r := <-result; r != nil {
+		h.wantFiles(r, "restore a")
+	}
 	h.holds("a", "a0")
 }
 
@@ -62,7 +66,11 @@ func TestBeginWaitsForARunningRewind(t *testing.T) {
 		_, err := h.store.Rewind(context.Background(), "u1", RewindOptions{})
 		result <- err
 	}()
-	<-begun
+	select {
+	case <-begun:
+	case err := <-result:
+		t.Fatalf("nothing was replaced: %v", err)
+	}
 	ctx, cancel := context.WithTimeout(context.Background(), soon)
 	defer cancel()
 	if _, err := h.store.Begin(ctx, "test", h.path("a")); !errors.Is(err, context.DeadlineExceeded) {

@@ -1,0 +1,299 @@
+//go:build unix
+
+package filehistory
+
+import (
+	"context"
+	"errors"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"syscall"
+	"testing"
+)
+
+func TestB40_newIsNotEmpty(t *testing.T) {
+	h := newHistory(t)
+	h.put("__init__.py", "")
+	h.checkpoint("u1")
+	h.write("__init__.py", "x")
+	h.write("new", "x")
+	h.write("new2", "")
+	h.clean("u1")
+	h.holds("__init__.py", "")
+	h.absent("new", "new2")
+}
+
+func TestB41_deletedUnseenAndMadeAgain(t *testing.T) {
+	h := newHistory(t)
+	h.put("a", "v0")
+	h.checkpoint("u1")
+	h.write("a", "v1")
+	h.must(os.Remove(h.path("a")))
+	h.checkpoint("u2")
+	h.write("a", "v2")
+	h.clean("u2")
+	h.absent("a")
+	h.clean("u1")
+	h.holds("a", "v0")
+}
+
+func TestB42_moves(t *testing.T) {
+	h := newHistory(t)
+	h.put("a", "original")
+	h.checkpoint("u1")
+	move := func(from, to string) {
+		h.change(func() { h.must(os.Rename(h.path(from), h.path(to))) }, from, to)
+	}
+	move("a", "b")
+	move("b", "c")
+	h.write("c", "edited")
+	h.clean("u1")
+	h.holds("a", "original")
+	h.absent("b", "c")
+}
+
+func TestB43_folders(t *testing.T) {
+	h := newHistory(t)
+	h.put("x/y/a", "a0")
+	h.must(os.Mkdir(h.path("empty"), 0o750))
+	h.checkpoint("u1")
+	h.write("d1/d2/new", "n")
+	h.write("e1/e2/new", "n")
+	h.put("e1/theirs", "t")
+	h.write("x/y/a", "a1")
+	h.must(os.RemoveAll(h.path("x")))
+	h.change(func() { h.must(os.Remove(h.path("empty"))) }, "empty")
+	r := h.rewind("u1")
+	h.wantFiles(r, "remove d1", "remove d1/d2", "remove d1/d2/new", "remove e1/e2", "remove e1/e2/new",
+		"restore empty", "restore x/y/a")
+	h.absent("d1", "e1/e2")
+	h.holds("e1/theirs", "t")
+	h.holds("x/y/a", "a0")
+	info, err := os.Stat(h.path("empty"))
+	h.must(err)
+	if info.Mode().Perm() != 0o750 {
+		t.Fatal(info.Mode())
+	}
+	h.clean(Undo)
+	h.absent("x", "empty")
+	h.holds("d1/d2/new", "n")
+}
+
+func TestB44_B45_onePathPerFile(t *testing.T) {
+	h := newHistory(t)
+	h.put("a", "a0")
+	h.put("top", "t0")
+	h.must(os.MkdirAll(h.path("sub/dir"), 0o755))
+	h.must(os.Symlink(h.work, h.path("sub/alias")))
+	h.checkpoint("u1")
+	t.Chdir(h.path("sub"))
+	edit := func(spelling, content string) {
+		c, err := h.store.Begin(context.Background(), "test", spelling)
+		h.must(err)
+		h.must(WriteFile(spelling, []byte(content), 0o644))
+		h.must(c.Done())
+	}
+	edit("../top", "t1")
+	edit("./../a", "a1")
+	edit("dir/../../a", "a2")
+	edit(h.path("a"), "a3")
+	edit("alias/a", "a4")
+	t.Chdir("/")
+	h.restart()
+	r := h.clean("u1")
+	h.wantFiles(r, "restore a", "restore top")
+	h.holds("a", "a0")
+	h.holds("top", "t0")
+}
+
+func TestB47_longTurn(t *testing.T) {
+	h := newHistory(t)
+	h.put("a", "v0")
+	h.checkpoint("u1")
+	for i := range 120 {
+		h.write("a", strings.Repeat("v", i+2))
+	}
+	for i := range 150 {
+		h.checkpoint("later" + strings.Repeat("x", i))
+	}
+	h.clean("u1")
+	h.holds("a", "v0")
+}
+
+func TestB48_editAfterRewind(t *testing.T) {
+	h := newHistory(t)
+	h.put("a", "v0")
+	h.checkpoint("u1")
+	h.write("a", "v1")
+	h.checkpoint("u2")
+	h.write("a", "v2")
+	r := h.clean("u1")
+	h.write("a", "v1'")
+	var refused *UndoRefusedError
+	if _, err := h.store.Rewind(context.Background(), Undo, RewindOptions{}); !errors.As(err, &refused) || refused.ID != r.UndoID {
+		t.Fatal(err)
+	}
+	h.holds("a", "v1'")
+}
+
+func TestB53_folderReplacedByLink(t *testing.T) {
+	h := newHistory(t)
+	h.put("d/a", "a0")
+	h.put("z", "z0")
+	h.checkpoint("u1")
+	h.write("d/a", "a1")
+	h.write("z", "z1")
+	h.must(os.Rename(h.path("d"), h.path("d2")))
+	h.must(os.Symlink("d2", h.path("d")))
+	h.checkpoint("u2")
+	h.write("z", "z2")
+	h.clean("u2")
+	h.holds("z", "z1")
+	r := h.rewind("u1")
+	h.holds("z", "z0")
+	h.holds("d2/a", "a1")
+	if !slices.Equal(r.SkippedLinks, []string{h.path("d/a")}) {
+		t.Fatalf("%+v", r)
+	}
+}
+
+func TestB54_B59_modes(t *testing.T) {
+	h := newHistory(t)
+	modes := map[string]fs.FileMode{"x.sh": 0o755, "ro": 0o444, "env": 0o600, "suid": 0o755 | fs.ModeSetuid}
+	for name, mode := range modes {
+		h.put(name, name)
+		h.must(os.Chmod(h.path(name), mode))
+	}
+	h.checkpoint("u1")
+	for name := range modes {
+		h.write(name, "edited")
+		h.change(func() { h.must(os.Chmod(h.path(name), 0o640)) }, name)
+	}
+	h.put("x.sh", "x.sh")
+	if r := h.plan("u1"); len(r.Files) != 4 || r.Files[3].Action != Chmod {
+		t.Fatalf("%+v", r.Files)
+	}
+	h.rewind("u1")
+	for name, mode := range modes {
+		info, err := os.Stat(h.path(name))
+		h.must(err)
+		if info.Mode() != mode {
+			t.Errorf("%s: %s, want %s", name, info.Mode(), mode)
+		}
+		h.holds(name, name)
+	}
+}
+
+func TestB57_names(t *testing.T) {
+	names := []string{
+		"公共.cpp", "\u00e9", "e\u0301", "😀", " lead", "trail ", "qu'o\"te", "tab\t", "line\nfeed", `back\slash`, "-rf",
+		"\xff\xfe invalid", "\x80", strings.Repeat("n", 255), strings.Repeat("名", 85), "{\"r\":1}",
+	}
+	h := newHistory(t)
+	for _, name := range names {
+		h.put(name, name)
+	}
+	h.checkpoint("u1")
+	for _, name := range names {
+		h.write(name, "edited")
+		h.write("new "+name[:min(len(name), 200)]+"/"+name, "n")
+	}
+	h.restart()
+	if r := h.clean("u1"); len(r.Files) != 3*len(names) {
+		t.Fatalf("%d files: %q", len(r.Files), h.files(r))
+	}
+	for _, name := range names {
+		h.holds(name, name)
+		h.absent("new " + name[:min(len(name), 200)])
+	}
+}
+
+func TestB61_storeHoldsEachContentOnce(t *testing.T) {
+	h := newHistory(t)
+	contents := []string{strings.Repeat("a", 1<<20), strings.Repeat("b", 1<<20)}
+	h.checkpoint("u1")
+	for i := range 20 {
+		h.write("big", contents[i%2])
+		h.write("small", contents[i%2][:100])
+	}
+	var size int64
+	h.must(filepath.WalkDir(h.dir, func(_ string, d fs.DirEntry, err error) error {
+		if info, ierr := d.Info(); ierr == nil && !d.IsDir() {
+			size += info.Size()
+		}
+		return err
+	}))
+	if size > 2<<20+64<<10 {
+		t.Fatalf("the store takes %d bytes", size)
+	}
+}
+
+func TestWriteFile(t *testing.T) {
+	h := newHistory(t)
+	h.must(syscall.Mkfifo(h.path("pipe"), 0o600))
+	h.must(os.Symlink("pipe", h.path("link")))
+	for _, name := range []string{"pipe", "link", "."} {
+		if err := WriteFile(h.path(name), []byte("x"), 0o644); !errors.Is(err, ErrNotRegular) {
+			t.Errorf("%s: %v", name, err)
+		}
+	}
+	long := strings.Repeat("l", 255)
+	h.must(WriteFile(h.path("deep/er/"+long), []byte("x"), 0o640))
+	h.holds("deep/er/"+long, "x")
+	info, err := os.Stat(h.path("deep/er/" + long))
+	h.must(err)
+	if info.Mode() != 0o640 {
+		t.Fatal(info.Mode())
+	}
+	if err := WriteFile(h.path("pipe/x"), nil, 0o644); err == nil {
+		t.Fatal("wrote below a pipe")
+	}
+	h.noTemps()
+}
+
+func TestNilStore(t *testing.T) {
+	var s *Store
+	ctx := context.Background()
+	c, err := s.Begin(ctx, "test", "/x")
+	if err := errors.Join(err, c.Done(), s.Checkpoint(ctx, "u", ""), s.Uncovered(ctx, "x", ""), s.Close()); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := s.Plan(ctx, "u", RewindOptions{}); !errors.Is(err, ErrNoCheckpoint) {
+		t.Fatal(err)
+	}
+	if _, err := s.Rewind(ctx, Undo, RewindOptions{}); !errors.Is(err, ErrNoCheckpoint) {
+		t.Fatal(err)
+	}
+	if _, err := s.ReadFile(ctx, "u", "/x"); !errors.Is(err, ErrNoCheckpoint) {
+		t.Fatal(err)
+	}
+	if s.Checkpoints() != nil {
+		t.Fatal()
+	}
+}
+
+func TestReadFile(t *testing.T) {
+	h := newHistory(t)
+	h.put("a", "a0")
+	h.put("same", "s")
+	h.checkpoint("u1")
+	h.write("a", "a1")
+	h.checkpoint("u2")
+	h.write("a", "a2")
+	h.write("new", "n")
+	for _, c := range []struct{ id, name, want string }{{"u1", "a", "a0"}, {"u2", "a", "a1"}, {"u1", "same", "s"}} {
+		b, err := h.store.ReadFile(context.Background(), c.id, h.path(c.name))
+		if err != nil || string(b) != c.want {
+			t.Errorf("%+v: %q, %v", c, b, err)
+		}
+	}
+	if _, err := h.store.ReadFile(context.Background(), "u1", h.path("new")); !errors.Is(err, fs.ErrNotExist) {
+		t.Error(err)
+	}
+	if _, err := h.store.ReadFile(context.Background(), "u9", h.path("a")); !errors.Is(err, ErrNoCheckpoint) {
+		t.Error(err)
+	}
+}
