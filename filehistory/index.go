@@ -216,12 +216,21 @@ func (x *index) resolve(id string) (seq int64, of *rewind, err error) {
 	return seq, of, nil
 }
 
-func (x *index) undoable() *rewind {
+// undone gives the rewinds that an undo took back which was not taken back itself.
+func (x *index) undone() map[string]bool {
 	undone := make(map[string]bool)
 	for _, w := range slices.Backward(x.rewinds) {
-		if w.undoes != "" {
+		if w.undoes != "" && !undone[w.id] {
 			undone[w.undoes] = true
-		} else if !undone[w.id] {
+		}
+	}
+	return undone
+}
+
+func (x *index) undoable() *rewind {
+	undone := x.undone()
+	for _, w := range slices.Backward(x.rewinds) {
+		if w.undoes == "" && !undone[w.id] {
 			return w
 		}
 	}
@@ -235,19 +244,20 @@ func (x *index) changedSince(w *rewind) []string {
 	for _, c := range w.changes {
 		rewound[c.path] = true
 	}
+	undone := x.undone()
 	var paths []string
 	for _, c := range x.changesAfter(w.seq) {
 		changed := c.rewind == nil && (c.after == nil || !unchanged(c.before, *c.after))
-		if changed && rewound[c.path] && !x.takenBack(c) && !slices.Contains(paths, c.path) {
+		if changed && rewound[c.path] && !x.takenBack(c, undone) && !slices.Contains(paths, c.path) {
 			paths = append(paths, c.path)
 		}
 	}
 	return paths
 }
 
-func (x *index) takenBack(c *change) bool {
+func (x *index) takenBack(c *change, undone map[string]bool) bool {
 	for _, undo := range x.rewinds {
-		if undo.undoes == "" || undo.seq < c.seq {
+		if undo.undoes == "" || undo.seq < c.seq || undone[undo.id] {
 			continue
 		}
 		if from, ok := x.points[undo.undoes]; ok && from < c.seq {

@@ -253,6 +253,22 @@ func TestP5_takeBackTheTakeback(t *testing.T) {
 	h.holds("a", "somebody else's")
 }
 
+func TestP5_undoOfAnUndo(t *testing.T) {
+	h := newHistory(t)
+	h.put("a", "v0")
+	h.checkpoint("u1")
+	h.write("a", "v1")
+	first := h.clean("u1")
+	undo := h.clean(Undo)
+	h.holds("a", "v1")
+	h.clean(undo.UndoID)
+	h.holds("a", "v0")
+	if r := h.clean(Undo); r.ID != first.UndoID {
+		t.Fatalf("undid %s, want the rewind that stands again, %s", r.ID, first.UndoID)
+	}
+	h.holds("a", "v1")
+}
+
 func TestP6_wholeOrTold(t *testing.T) {
 	h := newHistory(t)
 	for i := range 5 {

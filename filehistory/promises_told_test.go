@@ -254,6 +254,11 @@ func TestP12_ownerAndAttributes(t *testing.T) {
 		t.Skip("only root can give files away")
 	}
 	const uid, gid = 1234, 4321
+	h.must(os.Mkdir(h.path("d"), 0o755))
+	h.must(os.Symlink("a", h.path("l")))
+	for _, name := range []string{"d", "l"} {
+		h.must(os.Lchown(h.path(name), uid, gid))
+	}
 	h.must(os.Chown(h.path("a"), uid, gid))
 	attrs := map[string][]byte{"user.note": []byte("\x00kept")}
 	if err := h.store.fs.SetXattrs(h.path("a"), attrs); err != nil {
@@ -273,8 +278,15 @@ func TestP12_ownerAndAttributes(t *testing.T) {
 	h.write("a", "a1")
 	check()
 	h.remove("a")
+	h.remove("d")
+	h.remove("l")
 	h.restart()
 	h.clean("u1")
+	for _, name := range []string{"d", "l"} {
+		if state, err := look(h.path(name)); err != nil || state.UID != uid || state.GID != gid {
+			t.Fatalf("%s: %+v, %v", name, state, err)
+		}
+	}
 	h.holds("a", "a0")
 	check()
 

@@ -53,7 +53,11 @@ func (w *work) unstage(st *step, err error) {
 
 func (s *Store) stage(temp string, st *step) error {
 	if st.want.Kind == journal.Link {
-		return s.fs.Symlink(string(st.want.Link), temp)
+		if err := s.fs.Symlink(string(st.want.Link), temp); err != nil {
+			return err
+		}
+		st.lost = s.fs.Chown(temp, st.want.UID, st.want.GID)
+		return nil
 	}
 	f, err := s.fs.Create(temp)
 	if err != nil {
@@ -63,7 +67,7 @@ func (s *Store) stage(temp string, st *step) error {
 		return errors.Join(err, f.Close())
 	}
 	mode := st.want.Mode
-	st.lost = s.fs.Chown(f, st.want.UID, st.want.GID)
+	st.lost = s.fs.Chown(temp, st.want.UID, st.want.GID)
 	if st.lost != nil { // these bits would now lend the rights of another user
 		mode &^= fs.ModeSetuid | fs.ModeSetgid
 	}
@@ -190,8 +194,9 @@ func (w *work) makeFolders() {
 	}
 }
 
-// finishFolder gives a folder that came back its mode, once it is filled.
+// finishFolder gives a folder that came back its owner and mode, once it is filled.
 func (w *work) finishFolder(st *step) error {
+	st.lost = errors.Join(st.lost, w.s.fs.Chown(st.path, st.want.UID, st.want.GID), w.s.fs.SetXattrs(st.path, st.want.Xattrs))
 	return w.s.fs.Chmod(st.path, st.want.Mode)
 }
 

@@ -59,7 +59,7 @@ func writeOver(path string, content []byte, old disk.Info) error {
 		if err != nil {
 			return err
 		}
-		if err := errors.Join(d.Chown(f, old.UID, old.GID), d.SetXattrs(f.Name(), attrs)); err != nil {
+		if err := errors.Join(d.Chown(f.Name(), old.UID, old.GID), d.SetXattrs(f.Name(), attrs)); err != nil {
 			return err
 		}
 		return d.ChmodFile(f, old.Mode&modeBits)

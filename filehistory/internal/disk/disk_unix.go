@@ -25,19 +25,16 @@ func infoOf(st fs.FileInfo) Info {
 	return info
 }
 
-// Chown gives f to an owner, where it has another.
-func (d *FS) Chown(f *os.File, uid, gid int) error {
-	st, err := f.Stat()
-	if err != nil {
+// Chown gives what stands at path, be it a link, to an owner, where it has another.
+func (d *FS) Chown(path string, uid, gid int) error {
+	info, err := Lstat(path)
+	if err != nil || info.UID == uid && info.GID == gid {
 		return err
 	}
-	if sys := st.Sys().(*syscall.Stat_t); int(sys.Uid) == uid && int(sys.Gid) == gid {
-		return nil
-	}
-	if err := d.allow("chown", f.Name()); err != nil {
+	if err := d.allow("chown", path); err != nil {
 		return err
 	}
-	return f.Chown(uid, gid)
+	return os.Lchown(path, uid, gid)
 }
 
 func syncDir(dir string) error {

@@ -17,7 +17,7 @@ func infoOf(st fs.FileInfo) Info {
 }
 
 // Chown does nothing: a new file inherits its access list from its folder.
-func (d *FS) Chown(*os.File, int, int) error { return nil }
+func (d *FS) Chown(string, int, int) error { return nil }
 
 // Windows cannot flush a folder; NTFS journals names by itself.
 func syncDir(string) error { return nil }
