@@ -269,6 +269,23 @@ func TestP5_undoOfAnUndo(t *testing.T) {
 	h.holds("a", "v1")
 }
 
+// TestP5_whatAnUndoTookBack is no reason to refuse the undo before it.
+func TestP5_whatAnUndoTookBack(t *testing.T) {
+	h := newHistory(t)
+	h.put("a", "v0")
+	h.checkpoint("u1")
+	h.write("a", "v1")
+	h.checkpoint("u2")
+	h.write("a", "v2")
+	h.clean("u2")
+	second := h.clean("u1")
+	h.write("a", "x")
+	h.clean(second.UndoID)
+	h.holds("a", "v1")
+	h.clean(Undo)
+	h.holds("a", "v2")
+}
+
 func TestP6_wholeOrTold(t *testing.T) {
 	h := newHistory(t)
 	for i := range 5 {
