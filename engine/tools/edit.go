@@ -112,6 +112,10 @@ func (t editTool) prepare(ctx context.Context, path string, in editInput) (*edit
 	if e.old, err = f.decode(file.raw); err != nil {
 		return nil, refuse("%s was not changed: %w, and Edit would damage it.", path, err)
 	}
+	if isNotebook(path, e.old) {
+		// Read has shown its cells, not this text. A broken notebook is repaired as text.
+		return nil, refuse("%s was not changed: it is a notebook. Use NotebookEdit.", path)
+	}
 	if e.new, e.count, err = replace(e.old, in.OldString, in.NewString, in.ReplaceAll); err != nil {
 		hint := ""
 		if e.drifted {

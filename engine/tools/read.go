@@ -33,8 +33,8 @@ var readSchema []byte
 type readTool struct{ *Set }
 
 type readReport struct {
-	Type string   `json:"type"`
-	File textFile `json:"file"`
+	Type string `json:"type"`
+	File any    `json:"file"` // textFile, notebookFile or imageFile
 }
 
 type textFile struct {
@@ -60,22 +60,103 @@ func (t readTool) Run(ctx context.Context, call engine.ToolCall) engine.ToolResu
 	if err := protocol.Unmarshal(call.Input, &in); err != nil {
 		return failure(err)
 	}
-	path := t.abs(in.FilePath)
-	p, err := t.read(ctx, path, max(int(in.Offset), 1), int(in.Limit))
+	path, start, limit := t.abs(in.FilePath), max(int(in.Offset), 1), int(in.Limit)
+	content, report, err := t.read(ctx, path, start, limit)
 	if err != nil {
 		return failure(err)
 	}
-	if p.total > 0 && p.lines == 0 {
-		return failure(refuse("%s has only %d lines; it was asked for from line %d on.", path, p.total, p.start))
-	}
-	return success(p.text(path), readReport{"text", textFile{
-		FilePath: path, Content: p.content.String(), NumLines: p.lines, StartLine: p.start, TotalLines: p.total,
-	}})
+	result := success("", report)
+	result.Content = content
+	return result
 }
 
-// read reads the whole file, shows a page of it and remembers all of it. A file
+// read reads a file as what it is.
+func (t readTool) read(ctx context.Context, path string, start, limit int) (protocol.Content, *readReport, error) {
+	head, err := readHead(path)
+	switch {
+	case err != nil:
+		return nil, nil, err
+	case imageType(head) != "":
+		return t.readImage(ctx, path)
+	case bytes.HasPrefix(head, []byte("%PDF-")):
+		return nil, nil, refuse("%s is a PDF, which Read cannot show yet. A shell command may get its text, such as pdftotext.", path)
+	case namesNotebook(path):
+		content, report, err := t.readNotebook(ctx, path, start, limit)
+		if err != nil || content != nil {
+			return content, report, err
+		}
+	}
+	p, err := t.readText(ctx, path, start, limit)
+	if err != nil {
+		return nil, nil, err
+	}
+	if p.total > 0 && p.lines == 0 {
+		return nil, nil, refuse("%s has only %d lines; it was asked for from line %d on.", path, p.total, p.start)
+	}
+	return protocol.Text(p.text(path)), &readReport{"text", textFile{
+		FilePath: path, Content: p.content.String(), NumLines: p.lines, StartLine: p.start, TotalLines: p.total,
+	}}, nil
+}
+
+// readHead reads what tells what a file is.
+func readHead(path string) ([]byte, error) {
+	f, err := openFile(path)
+	if err != nil {
+		return nil, err
+	}
+	defer f.Close()
+	head := make([]byte, 16)
+	n, err := io.ReadFull(f, head)
+	if err != nil && err != io.EOF && err != io.ErrUnexpectedEOF {
+		return nil, pathError(path, err)
+	}
+	return head[:n], nil
+}
+
+// readImage shows an image. Like a file that is not text, it counts as seen even if it cannot be shown.
+func (t readTool) readImage(ctx context.Context, path string) (protocol.Content, *readReport, error) {
+	file, err := load(ctx, path, maxImageBytes+1)
+	if err != nil {
+		return nil, nil, err
+	}
+	t.known.learn(path, file.digest)
+	mediaType, err := checkImage(file.raw)
+	if !file.whole() {
+		err = refuse("it has %d bytes, more than %d: make a smaller copy with a shell command and Read that", file.size, maxImageBytes)
+	}
+	if err != nil {
+		return nil, nil, refuse("%s cannot be shown as an image: %w.", path, err)
+	}
+	block, report := imageBlock(mediaType, file.raw)
+	return protocol.Content{block}, &readReport{"image", report}, nil
+}
+
+// readNotebook shows a notebook. There is no content if it is none, but a broken
+// one, that is to be repaired as text.
+func (t readTool) readNotebook(ctx context.Context, path string, start, limit int) (protocol.Content, *readReport, error) {
+	file, err := load(ctx, path, maxEdited)
+	if err != nil {
+		return nil, nil, err
+	}
+	content, ok := file.text()
+	if !ok {
+		return nil, nil, nil
+	}
+	book, err := parseNotebook(content)
+	if err != nil {
+		return nil, nil, nil
+	}
+	p, err := showNotebook(path, book, start, limit)
+	if err != nil {
+		return nil, nil, err
+	}
+	t.known.learn(path, file.digest)
+	return p.content, &readReport{"notebook", p.report}, nil
+}
+
+// readText reads the whole file, shows a page of it and remembers all of it. A file
 // that is not text counts as seen too: a Write over it is then meant.
-func (t readTool) read(ctx context.Context, path string, start, limit int) (*page, error) {
+func (t readTool) readText(ctx context.Context, path string, start, limit int) (*page, error) {
 	f, err := openFile(path)
 	if err != nil {
 		return nil, err

@@ -7,6 +7,12 @@ import (
 	"testing"
 )
 
+// textReport is the report of a Read of text.
+type textReport struct {
+	Type string   `json:"type"`
+	File textFile `json:"file"`
+}
+
 func TestRead(t *testing.T) {
 	b := newBench(t, nil)
 	for _, c := range []struct {
@@ -37,7 +43,7 @@ func TestRead(t *testing.T) {
 			if text := b.ok("Read", in); text != strings.Replace(c.text, "PATH", b.path("f"), 1) {
 				t.Errorf("text %q", text)
 			}
-			var report readReport
+			var report textReport
 			b.report("Read", in, &report)
 			c.file.FilePath = b.path("f")
 			if report.File != c.file || report.Type != "text" {
@@ -118,7 +124,7 @@ func TestRead_bounds(t *testing.T) {
 	b.put("heavy", strings.Repeat(strings.Repeat("w", 1999)+"\n", 200))
 	seen := 0
 	for offset := 1; offset <= 200; {
-		var report readReport
+		var report textReport
 		b.report("Read", args{"file_path": "heavy", "offset": offset}, &report)
 		if len(report.File.Content) > maxPageBytes {
 			t.Fatalf("a page of %d bytes", len(report.File.Content))
