@@ -82,6 +82,38 @@ func TestB43_folders(t *testing.T) {
 	h.holds("d1/d2/new", "n")
 }
 
+// TestB43_folderMadeAnew: somebody removed a folder, a later change made it again.
+// Before that change it was absent, yet something comes back to it.
+func TestB43_folderMadeAnew(t *testing.T) {
+	h := newHistory(t)
+	h.put("d/a", "a0")
+	h.checkpoint("u1")
+	h.write("d/a", "a1")
+	h.must(os.RemoveAll(h.path("d")))
+	h.write("d/b", "b1")
+	r := h.rewind("u1")
+	h.wantFiles(r, "restore d/a", "remove d/b")
+	if len(r.Problems) > 0 {
+		t.Fatalf("%+v", r)
+	}
+	h.holds("d/a", "a0")
+	h.absent("d/b")
+}
+
+// TestB43_folderOfADeadProcess: whether the change made the folder is not known.
+func TestB43_folderOfADeadProcess(t *testing.T) {
+	h := newHistory(t)
+	h.checkpoint("u1")
+	_, err := h.store.Begin(context.Background(), "test", h.path("d/x"))
+	h.must(err)
+	h.must(os.Mkdir(h.path("d"), 0o755))
+	h.restart()
+	h.checkpoint("u2")
+	if r := h.clean("u1"); len(r.Files) > 0 {
+		t.Fatalf("%+v", r)
+	}
+}
+
 func TestB44_B45_onePathPerFile(t *testing.T) {
 	h := newHistory(t)
 	h.put("a", "a0")

@@ -132,7 +132,7 @@ func TestFailedFlush(t *testing.T) {
 				t.Fatal(err)
 			}
 			b := s.Batch()
-			_, err := tryPut(t, b, content)
+			lost, err := tryPut(t, b, content)
 			if err == nil {
 				err = b.Sync()
 			}
@@ -144,6 +144,9 @@ func TestFailedFlush(t *testing.T) {
 				t.Fatalf("failing %s: a batch that was put before counts as safe", fail)
 			}
 			ref := put(t, s, content)
+			if err != nil && lost.Pack != "" && ref == lost {
+				t.Fatalf("failing %s: what may not be on disk stands for what is", fail)
+			}
 			holds(t, s, ref, content)
 			holds(t, s, first, []byte("first"))
 			if temps, _ := os.ReadDir(s.tempDir()); len(temps) > 0 {
