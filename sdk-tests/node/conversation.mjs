@@ -7,6 +7,7 @@ export class Conversation {
   constructor(ws, more) {
     this.ws = ws
     this.messages = []
+    this.results = []
     this.queue = []
     this.open = true
     this.wake = new Set()
@@ -28,6 +29,7 @@ export class Conversation {
     try {
       for await (const message of this.q) {
         this.messages.push(message)
+        if (message.type === 'result') this.results.push(message)
         this.#changed()
       }
     } finally {
@@ -55,11 +57,25 @@ export class Conversation {
   }
 
   /**
-   * The first message from `from` on for which `match` holds.
+   * The first message for which `match` holds.
    * @param {(m: any) => boolean} match
    * @param {string} what for the error
    */
-  async until(match, what, from = 0) {
+  async until(match, what) {
+    let lookedAt = 0
+    return this.#wait(() => {
+      for (; lookedAt < this.messages.length; lookedAt++) {
+        if (match(this.messages[lookedAt])) return this.messages[lookedAt]
+      }
+    }, what)
+  }
+
+  /** The result number `n` (from 1) of the session. */
+  async result(n) {
+    return this.#wait(() => this.results[n - 1], `result ${n}`)
+  }
+
+  async #wait(found, what) {
     let late = false
     const timer = setTimeout(() => {
       late = true
@@ -67,8 +83,8 @@ export class Conversation {
     }, DEADLINE_MS)
     try {
       for (;;) {
-        const found = this.messages.slice(from).find(match)
-        if (found) return found
+        const value = found()
+        if (value !== undefined) return value
         if (this.ended) await this.reading
         assert.ok(!this.ended, `the stream ended before ${what}`)
         assert.ok(!late, `no ${what} within ${DEADLINE_MS} ms`)
@@ -77,16 +93,6 @@ export class Conversation {
     } finally {
       clearTimeout(timer)
     }
-  }
-
-  /** The result number `n` (from 1) of the session. */
-  async result(n) {
-    await this.until(() => this.results().length >= n, `result ${n}`)
-    return this.results()[n - 1]
-  }
-
-  results() {
-    return this.messages.filter((m) => m.type === 'result')
   }
 
   /** Resolves when takeback has read all that was sent: it answers a request that came behind. */
@@ -98,7 +104,7 @@ export class Conversation {
   /** Sends a prompt and returns the messages of its turn; nothing else may be running. */
   async turn(text, fields) {
     const from = this.messages.length
-    const results = this.results().length
+    const results = this.results.length
     this.send(text, fields)
     await this.result(results + 1)
     return this.messages.slice(from)

@@ -185,7 +185,12 @@ export class Workspace {
 
   /** Waits until every takeback that this test started has gone, not even a zombie left. */
   async processesEnd() {
-    await hasEnded(() => childrenNamed(path.basename(TAKEBACK)))
+    await hasEnded(() => this.processes())
+  }
+
+  /** Each takeback that we started and that is there still, as "pid state". */
+  processes() {
+    return childrenNamed(path.basename(TAKEBACK))
   }
 
   note(what, value) {

@@ -6,7 +6,7 @@ import { setTimeout as sleep } from 'node:timers/promises'
 /** Our children of that name, as "pid state": zombies too, which is why the SDK's word for it does not do. */
 export function childrenNamed(name) {
   return (process.platform === 'linux' ? fromProc() : fromPS())
-    .filter((p) => p.parent === process.pid && p.name === name)
+    .filter((p) => p.parent === process.pid && p.name.slice(0, 15) === name.slice(0, 15)) // Linux keeps 15 bytes of a name
     .map((p) => `${p.pid} ${p.state}`)
 }
 

@@ -117,7 +117,11 @@ class Workspace:
 
     async def processes_end(self):
         """Waits until every takeback that this test started has gone, not even a zombie left."""
-        await has_ended(lambda: children_named(TAKEBACK.name))
+        await has_ended(self.processes)
+
+    def processes(self):
+        """Each takeback that we started and that is there still, as "pid state"."""
+        return children_named(TAKEBACK.name)
 
     def note(self, what, value):
         self.log.append(f"{(time.monotonic() - self.started) * 1000:6.0f} ms  {what}: {value}")
@@ -136,6 +140,7 @@ class Talk:
         self.ws = ws
         self.client = ws.client(**more)
         self.messages = []
+        self.results = []
         self.error = None
         self.ended = False
 
@@ -156,6 +161,8 @@ class Talk:
             async for message in self.client.receive_messages():
                 self.ws.note("message", message)
                 self.messages.append(message)
+                if is_result(message):
+                    self.results.append(message)
                 self._wake()
             self.ws.note("end of stream", "")
         except Exception as err:  # whoever waits gets it
@@ -182,32 +189,39 @@ class Talk:
 
         await self.client.query(one())
 
-    async def until(self, match, what, start=0):
-        """The first message from start on for which match holds."""
+    async def until(self, match, what):
+        """The first message for which match holds."""
+        looked_at = 0
+
+        def found():
+            nonlocal looked_at
+            for message in self.messages[looked_at:]:
+                if match(message):
+                    return message
+                looked_at += 1
+            return None
+
+        return await self._wait(found, what)
+
+    async def result(self, n):
+        """The result number n, from 1, of the session."""
+        return await self._wait(lambda: self.results[n - 1] if len(self.results) >= n else None, f"result {n}")
+
+    async def _wait(self, found, what):
         try:
             with anyio.fail_after(DEADLINE):
-                while True:
-                    found = next((m for m in self.messages[start:] if match(m)), None)
-                    if found is not None:
-                        return found
+                while (value := found()) is None:
                     if self.error:
                         raise self.error
                     assert not self.ended, f"the stream ended before {what}"
                     await self.changed.wait()
+                return value
         except TimeoutError:
             raise AssertionError(f"no {what} within {DEADLINE} s") from None
 
-    def results(self):
-        return [m for m in self.messages if is_result(m)]
-
-    async def result(self, n):
-        """The result number n, from 1, of the session."""
-        await self.until(lambda _: len(self.results()) >= n, f"result {n}")
-        return self.results()[n - 1]
-
     async def turn(self, text):
         """Sends a prompt and returns the messages of its turn; nothing else may be running."""
-        start, results = len(self.messages), len(self.results())
+        start, results = len(self.messages), len(self.results)
         await self.send(text)
         await self.result(results + 1)
         return self.messages[start:]

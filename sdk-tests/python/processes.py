@@ -12,7 +12,8 @@ import anyio
 def children_named(name):
     """Our children of that name, as "pid state"."""
     processes = _from_proc() if sys.platform == "linux" else _from_ps()
-    return [f"{pid} {state}" for pid, parent, state, comm in processes if parent == os.getpid() and comm == name]
+    # Linux keeps 15 bytes of a name.
+    return [f"{pid} {state}" for pid, parent, state, comm in processes if parent == os.getpid() and comm[:15] == name[:15]]
 
 
 def _from_proc():

@@ -2,8 +2,11 @@
 
 import codecs
 
+import pytest
+from claude_agent_sdk import UserMessage
+
 from frames import assert_went_well, prompt_uuid, tool_results
-from scripts import edit, read, script, write
+from scripts import bash, edit, read, script, write
 
 
 def utf16(text, big=False):
@@ -55,8 +58,6 @@ async def test_g_what_is_not_text_is_never_converted(ws):
 
 
 async def test_g_output_of_commands_that_is_not_text_does_not_end_the_session(ws):
-    from scripts import bash
-
     async with ws.talk(permission_mode="bypassPermissions") as c:
         assert_went_well(await c.turn(script(bash(r"printf 'a\377\376b\000c'"))))
         assert_went_well(await c.turn(script(write("a.txt", "a"))))
@@ -128,4 +129,18 @@ async def test_g_megabytes_pass_though_the_sdk_takes_no_line_over_one(ws):
         uuid = next(m.uuid for m in messages if getattr(m, "uuid", None))
         await c.rewind(uuid)
         assert ws.bytes("huge.txt") == (line * 1500).encode()
+        assert_went_well(await c.turn(script(write("after.txt", "after"))))
+
+
+@pytest.mark.parametrize("model", ["script"], indirect=True)
+async def test_g_a_rewind_of_more_paths_than_a_line_may_hold(ws):
+    """The reply names every path, and together they weigh more than the SDK takes in one line."""
+    folder = "/".join(["long" * 50] * 2)
+    async with ws.talk() as c:
+        messages = await c.turn(script(*(write(f"{folder}/{n}", "") for n in range(3000))))
+        assert_went_well(messages)
+        assert len(ws.tree()) == 3002
+        (uuid,) = {m.uuid for m in messages if isinstance(m, UserMessage) and m.tool_use_result is None and not tool_results([m])}
+        await c.rewind(uuid)
+        assert ws.tree() == {}
         assert_went_well(await c.turn(script(write("after.txt", "after"))))

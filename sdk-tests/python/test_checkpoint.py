@@ -159,7 +159,7 @@ async def test_d_a_rewind_while_a_turn_goes_on_takes_effect_at_once(ws):
         await c.rewind(prompt_uuid(c.messages))
         assert list(ws.tree()) == ["app.py"]
         assert ws.bytes("app.py") == b"v0\n"
-        assert c.results() == [], "the turn is still running"
+        assert c.results == [], "the turn is still running"
         await c.call("interrupt")
         await c.result(1)
         assert_went_well(await c.turn(script(say("Still here."))))

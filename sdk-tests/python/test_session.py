@@ -125,7 +125,7 @@ async def test_session_state_frames_come_for_who_asks(ws):
 async def test_the_permission_mode_can_be_changed(ws):
     async with ws.talk(permission_mode="default") as c:
         await c.turn(script(write("a.txt", "a")))
-        assert len(c.results()[0].permission_denials) == 1
+        assert len(c.results[0].permission_denials) == 1
         await c.call("set_permission_mode", "acceptEdits")
         turn = await c.turn(script(write("a.txt", "a")))
         assert_went_well(turn)
@@ -187,6 +187,7 @@ async def test_close_in_the_middle_of_a_turn_ends_the_process(ws):
     async with ws.talk() as c:
         await c.send(script(write("a.txt", "a"), HANG))
         await c.until(is_tool_result, "the tool result")
+        assert len(ws.processes()) == 1
     await ws.processes_end()
     async with ws.talk(resume=session_id(c.messages)) as again:
         await again.rewind(prompt_uuid(c.messages))

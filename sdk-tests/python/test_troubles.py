@@ -82,7 +82,7 @@ async def test_f_in_default_mode_what_would_ask_is_denied(ws):
     async with ws.talk(permission_mode="default") as c:
         messages = await c.turn(script(write("a.txt", "a"), bash("touch b.txt")))
         assert [r.is_error for r in tool_results(messages)] == [True, True]
-        (result,) = c.results()
+        (result,) = c.results
         assert result.subtype == "success"
         assert [d["tool_name"] for d in result.permission_denials] == ["Write", "Bash"]
         assert ws.tree() == {}

@@ -67,7 +67,7 @@ async def test_h_interrupt_with_nothing_to_stop(ws):
         assert_went_well(await c.turn(script(say("Done."))))
         await c.call("interrupt")
         assert_went_well(await c.turn(script(say("And on."))))
-        assert len(c.results()) == 2
+        assert len(c.results) == 2
 
 
 async def test_h_two_messages_sent_while_one_runs(ws):

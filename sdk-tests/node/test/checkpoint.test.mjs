@@ -71,7 +71,7 @@ recipe('a: a uuid sent twice is replayed twice and run once', async (ws) => {
   const replayed = c.messages.filter(isReplay).map((m) => m.uuid)
   assert.deepEqual(replayed.slice(0, 2), [uuid, uuid])
   assert.equal(replayed.length, 3)
-  assert.equal(c.results().length, 2)
+  assert.equal(c.results.length, 2)
   assert.deepEqual(Object.keys(ws.tree()), ['a.txt', 'c.txt'])
 })
 
@@ -260,7 +260,7 @@ recipe('d: a rewind while a turn goes on takes effect at once, and the turn ends
   assert.equal((await c.rewind(id)).canRewind, true)
   assert.deepEqual(Object.keys(ws.tree()), ['app.js'])
   assert.equal(ws.bytes('app.js').toString(), 'v0\n')
-  assert.equal(c.results().length, 0, 'the turn is still running')
+  assert.equal(c.results.length, 0, 'the turn is still running')
   await c.call('interrupt')
   await c.result(1)
   assertWentWell(await c.turn(script(say('Still here.'))))

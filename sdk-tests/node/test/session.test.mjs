@@ -275,7 +275,7 @@ recipe('what only joins the conversation starts no turn', async (ws) => {
   c.send('Remember: blue.', { shouldQuery: false })
   const turn = await c.turn(script(echo))
   assertWentWell(turn)
-  assert.equal(c.results().length, 1)
+  assert.equal(c.results.length, 1)
   assert.deepEqual(heard(turn), [{ role: 'user', text: 'Remember: blue.' }, { role: 'user', text: script(echo) }])
   await c.end()
 })
@@ -326,6 +326,7 @@ recipe('close ends the process, in the middle of a turn too', async (ws) => {
   const c = ws.talk()
   c.send(script(write('a.txt', 'a'), hang))
   await c.until((m) => m.type === 'user' && !m.isReplay, 'the tool result')
+  assert.equal(ws.processes().length, 1)
   c.close()
   await ws.processesEnd()
   // What was done before is recorded, and can be taken back.

@@ -59,7 +59,7 @@ recipe('h: interrupt with nothing to stop', async (ws) => {
   assertWentWell(await c.turn(script(say('Done.'))))
   assert.deepEqual(await c.call('interrupt'), { still_queued: [] })
   assertWentWell(await c.turn(script(say('And on.'))))
-  assert.equal(c.results().length, 2)
+  assert.equal(c.results.length, 2)
   await c.end()
 })
 
