@@ -38,6 +38,8 @@ type Config struct {
 	AskHost         bool     // the host answers can_use_tool
 	SystemPrompt    *string
 	AppendPrompt    string
+	Thinking        *Thinking
+	Effort          string
 	MaxTurns        int // model calls a turn; 0 is no limit
 	ReplayPrompts   bool
 	PartialMessages bool
@@ -67,16 +69,17 @@ var (
 
 // Engine is the actor of one session. The fields behind ctx belong to the goroutine that calls Run.
 type Engine struct {
-	cfg         Config
-	inbox       *mailbox
-	files       *mailbox
-	settings    *settings
-	permissions *permissions
-	notes       notes                      // for the model, at its next turn
-	serving     atomic.Int64               // control requests that are not answered yet
-	waiting     atomic.Int64               // prompts in the queue, for results to tell
-	inputs      map[string]*schemas.Schema // of the tools, by name
-	inputEnd    chan struct{}
+	cfg          Config
+	inbox        *mailbox
+	files        *mailbox
+	settings     *settings
+	permissions  *permissions
+	notes        notes                      // for the model, at its next turn
+	serving      atomic.Int64               // control requests that are not answered yet
+	waiting      atomic.Int64               // prompts in the queue, for results to tell
+	surroundings string                     // for the system prompt
+	inputs       map[string]*schemas.Schema // of the tools, by name
+	inputEnd     chan struct{}
 
 	ctx    context.Context // ends with Run
 	queue  []*prompt
@@ -91,15 +94,16 @@ type Engine struct {
 // New makes an engine. Nothing happens before Run.
 func New(cfg Config) *Engine {
 	e := &Engine{
-		cfg:         cfg,
-		inbox:       newMailbox(),
-		files:       newMailbox(),
-		settings:    newSettings(cfg),
-		permissions: newPermissions(cfg),
-		inputs:      inputSchemas(cfg.Tools),
-		inputEnd:    make(chan struct{}),
-		seen:        map[string]bool{},
-		talk:        newConversation(cfg.Transcript),
+		cfg:          cfg,
+		inbox:        newMailbox(),
+		files:        newMailbox(),
+		settings:     newSettings(cfg),
+		permissions:  newPermissions(cfg),
+		surroundings: surroundings(cfg),
+		inputs:       inputSchemas(cfg.Tools),
+		inputEnd:     make(chan struct{}),
+		seen:         map[string]bool{},
+		talk:         newConversation(cfg.Transcript),
 	}
 	e.notes.list = cfg.Transcript.Notes()
 	return e

@@ -26,6 +26,15 @@ type ModelRequest struct {
 	System   protocol.Content
 	Messages []protocol.Message
 	Tools    []ToolSpec
+	Thinking *Thinking // nil: as the model does by itself
+	Effort   string    // low, medium, high, xhigh, max; "": as the model does by itself
+}
+
+// Thinking says whether the model thinks before it answers.
+type Thinking struct {
+	Type    string // adaptive, enabled, disabled
+	Budget  int    // tokens; only with enabled
+	Display string // summarized, omitted, highlights; "": as the endpoint does
 }
 
 // ModelInfo describes a model that the host may choose. Prices are in US dollars a million tokens.

@@ -16,7 +16,7 @@ import (
 
 // What SDK users match on: these are the peer's words to the letter.
 const (
-	textRewindOff    = "File rewinding is not enabled."
+	RewindOff        = "File rewinding is not enabled."
 	textNoCheckpoint = "No file checkpoint found for this message."
 )
 
@@ -33,7 +33,7 @@ func (e *Engine) rewindFiles(r *peer.Request) {
 	e.files.post(func() {
 		switch {
 		case e.cfg.History == nil:
-			e.cannotRewind(r, req.DryRun, textRewindOff)
+			e.cannotRewind(r, req.DryRun, RewindOff)
 		case req.DryRun:
 			e.plan(r, id)
 		default:
@@ -54,18 +54,19 @@ func (e *Engine) plan(r *peer.Request, id string) {
 
 func (e *Engine) rewind(r *peer.Request, id string) {
 	report, err := e.cfg.History.Rewind(r.Context(), id, filehistory.RewindOptions{})
+	why := ExplainRewind(report, err)
 	if err != nil {
-		e.cannotRewind(r, false, rewindError(err))
+		e.cannotRewind(r, false, why)
 		return
 	}
 	e.filesRewound(report)
 	reply := rewindReply(report)
 	links := len(report.SkippedLinks)
 	reply.SkippedLinks = &links
-	if len(report.Problems) == 0 {
+	if why == "" {
 		e.reply(r, reply)
 	} else {
-		e.fail(r, peer.Failure{Message: partFailed(report), Code: "rewind_incomplete", Detail: reply})
+		e.fail(r, peer.Failure{Message: why, Code: "rewind_incomplete", Detail: reply})
 	}
 	if e.cfg.RewindEvents {
 		e.cfg.Conn.Post(&protocol.FilesRewound{RewindReply: *reply, UserMessageID: report.ID, SessionID: e.cfg.Transcript.ID(), UUID: uuid.NewString()})
@@ -165,6 +166,18 @@ func rewindReply(report *filehistory.Report) *protocol.RewindReply {
 		reply.Problems = append(reply.Problems, protocol.PathNote{Path: p.Path, Reason: p.Err.Error()})
 	}
 	return reply
+}
+
+// ExplainRewind is the sentence for the user about a rewind that failed, or left paths as they were; "" if
+// all went well.
+func ExplainRewind(report *filehistory.Report, err error) string {
+	switch {
+	case err != nil:
+		return rewindError(err)
+	case len(report.Problems) > 0:
+		return partFailed(report)
+	}
+	return ""
 }
 
 // partFailed is the sentence about a rewind that left paths as they were: all that a Python user sees of it.

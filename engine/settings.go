@@ -1,7 +1,12 @@
 package engine
 
 import (
+	"os"
+	"path/filepath"
+	"runtime"
+	"strings"
 	"sync"
+	"time"
 
 	"takeback/protocol"
 )
@@ -46,14 +51,14 @@ func (s *settings) setSystemPrompt(system *string, appended string) {
 }
 
 // systemPrompt is the host's own prompt, which may be empty on purpose, else
-// ours for work in cwd; the host's addition comes behind either.
-func (s *settings) systemPrompt(cwd string) protocol.Content {
+// ours with what the model should know of where it works; the host's addition comes behind either.
+func (s *settings) systemPrompt(surroundings string) protocol.Content {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	var prompt protocol.Content
 	switch {
 	case s.system == nil:
-		prompt = protocol.Text(basePrompt + "\n\nWorking directory: " + cwd)
+		prompt = protocol.Text(basePrompt + "\n\n" + surroundings)
 	case *s.system != "":
 		prompt = protocol.Text(*s.system)
 	}
@@ -66,3 +71,29 @@ func (s *settings) systemPrompt(cwd string) protocol.Content {
 // basePrompt is for hosts that leave the system prompt to us.
 const basePrompt = "You are an agent that works on a user's files with the tools you are given. " +
 	"Look before you change anything, do what was asked and no more, and say plainly what you did and what you could not do."
+
+// surroundings tells the model where it works. It is made once: a prompt that changed from call to call
+// could not be cached.
+func surroundings(cfg Config) string {
+	repository := "no"
+	for dir := cfg.Cwd; ; dir = filepath.Dir(dir) {
+		if _, err := os.Stat(filepath.Join(dir, ".git")); err == nil {
+			repository = "yes"
+			break
+		}
+		if dir == filepath.Dir(dir) {
+			break
+		}
+	}
+	lines := []string{
+		"<env>",
+		"Working directory: " + cfg.Cwd,
+		"In a git repository: " + repository,
+		"Platform: " + runtime.GOOS,
+		"Date: " + time.Now().Format(time.DateOnly),
+	}
+	if len(cfg.Folders) > 0 {
+		lines = append(lines, "Other folders to work in: "+strings.Join(cfg.Folders, ", "))
+	}
+	return strings.Join(append(lines, "</env>"), "\n")
+}

@@ -138,9 +138,11 @@ func (t *turn) ask() (*reply, error) {
 	began := time.Now()
 	req := &ModelRequest{
 		Model:    e.settings.modelName(),
-		System:   e.settings.systemPrompt(e.cfg.Cwd),
+		System:   e.settings.systemPrompt(e.surroundings),
 		Messages: e.talk.messages,
 		Tools:    e.toolSpecs(),
+		Thinking: e.cfg.Thinking,
+		Effort:   e.cfg.Effort,
 	}
 	r, err := t.receive(t.ctx, req)
 	t.apiTime += time.Since(began)

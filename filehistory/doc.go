@@ -37,6 +37,7 @@
 //	uncovered   what, why
 //	rewind      id, to: where it goes, undo: the rewind that it takes back
 //	rewound     id, done: how many paths that rewind changed
+//	alias       id, to: a checkpoint's id here and in the session that this one was forked from
 //
 // A state has k: absent, file, dir, link, special or lost (not captured; why),
 // m: mode, z: size, h: SHA-256 (base64), pack and at: where the bytes lie (no

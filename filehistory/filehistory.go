@@ -53,6 +53,11 @@ func (e *UndoRefusedError) Error() string {
 // Options of a store. The zero value works.
 type Options struct {
 	Log *slog.Logger // nothing is logged if nil
+
+	// A store that does not exist yet goes on from the one in Parent, if that is set: its checkpoints can
+	// be rewound to, by their ids there and by those that Aliases maps to them.
+	Parent  string
+	Aliases map[string]string
 }
 
 // How long a lock is waited for. A rewind often meets the process that it
@@ -66,10 +71,12 @@ const (
 // goroutines. A nil *Store records nothing and knows no checkpoint: file
 // checkpointing is off.
 type Store struct {
-	dir   string
-	log   *slog.Logger
-	fs    *disk.FS
-	blobs *blob.Store
+	dir     string
+	parent  string // "" if there is none
+	aliases map[string]string
+	log     *slog.Logger
+	fs      *disk.FS
+	blobs   *blob.Store
 
 	// A change in progress holds one, a rewind all. Waiters are served in their
 	// order, so a rewind waits for the changes that began before it, no others.
@@ -100,6 +107,8 @@ func Open(dir string, opts Options) (*Store, error) {
 	}
 	s := &Store{
 		dir:            dir,
+		parent:         opts.Parent,
+		aliases:        opts.Aliases,
 		log:            opts.Log,
 		fs:             &disk.FS{},
 		progress:       semaphore.NewWeighted(everything),
@@ -120,8 +129,9 @@ func (s *Store) journalPath() string { return filepath.Join(s.dir, "journal") }
 
 func (s *Store) load() error {
 	index := newIndex()
-	blobs := blob.New(s.fs, s.dir)
-	whole, size, err := journal.Read(s.journalPath(), func(r *journal.Record) {
+	source := s.source()
+	blobs := blob.New(s.fs, source)
+	whole, size, err := journal.Read(filepath.Join(source, "journal"), func(r *journal.Record) {
 		index.apply(r)
 		if r != nil && r.Type == journal.Before && r.State.Kind == journal.File {
 			blobs.Know(refOf(r.State))
@@ -131,12 +141,17 @@ func (s *Store) load() error {
 		return err
 	}
 	s.index, s.blobs, s.whole, s.size = index, blobs, whole, size
+	if source != s.dir {
+		for _, alias := range s.aliasRecords() {
+			s.index.apply(alias)
+		}
+	}
 	return nil
 }
 
 // refresh reads the journal again if another process wrote to it.
 func (s *Store) refresh() error {
-	info, err := disk.Lstat(s.journalPath())
+	info, err := disk.Lstat(filepath.Join(s.source(), "journal"))
 	if err != nil || info.Size == s.size {
 		return nil
 	}
@@ -229,6 +244,15 @@ func (s *Store) takeOver() error {
 	if err := s.refresh(); err != nil {
 		return err
 	}
+	remove := s.removeTemporary
+	var inherited []*journal.Record
+	if s.source() != s.dir {
+		remove = func(string) {}
+		if err := errors.Join(s.inherit(), s.load()); err != nil {
+			return fmt.Errorf("go on from %s: %w", s.parent, err)
+		}
+		inherited = s.aliasRecords()
+	}
 	if err := s.blobs.Prepare(); err != nil {
 		return err
 	}
@@ -238,7 +262,7 @@ func (s *Store) takeOver() error {
 	}
 	s.journal = w
 	opened := &journal.Record{Type: journal.Opened, ID: process()}
-	if err := errors.Join(s.fs.SyncDir(s.dir), s.recover(), s.record(opened)); err != nil {
+	if err := errors.Join(s.fs.SyncDir(s.dir), s.recover(remove), s.record(append(inherited, opened)...)); err != nil {
 		s.journal = nil
 		return errors.Join(err, w.Close())
 	}

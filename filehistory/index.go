@@ -86,6 +86,22 @@ func (x *index) apply(r *journal.Record) {
 		x.rewinds = append(x.rewinds, &rewind{seq: x.seq, id: r.ID, target: r.Target, undoes: r.Undoes})
 	case journal.RewindEnd:
 		x.endRewind(r)
+	case journal.Alias:
+		x.alias(r.ID, r.Target)
+	}
+}
+
+// alias lets a checkpoint be found by another id too, and be listed by it.
+func (x *index) alias(id, was string) {
+	seq, ok := x.points[was]
+	if !ok {
+		return
+	}
+	x.points[id] = seq
+	for i := range x.checkpoints {
+		if x.checkpoints[i].ID == was {
+			x.checkpoints[i].ID = id
+		}
 	}
 }
 

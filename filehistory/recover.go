@@ -11,15 +11,16 @@ import (
 
 // recover ends what a process that died left unfinished. Its temporary files are
 // removed, those that the journal names and no others. Files that were to change
-// stay as they are: asking again finishes a rewind.
-func (s *Store) recover() error {
-	return errors.Join(s.recoverRewinds(), s.recoverChanges())
+// stay as they are: asking again finishes a rewind. The parent of a fork may be alive, and
+// its temporary files in use: there, remove does nothing.
+func (s *Store) recover(remove func(path string)) error {
+	return errors.Join(s.recoverRewinds(remove), s.recoverChanges(remove))
 }
 
-func (s *Store) recoverChanges() error {
+func (s *Store) recoverChanges(remove func(path string)) error {
 	var records []*journal.Record
 	for _, c := range s.index.open {
-		s.removeTemporary(writeTemporary(c.writer, c.path))
+		remove(writeTemporary(c.writer, c.path))
 		records = append(records, &journal.Record{
 			Type: journal.After, Change: c.number, Path: journal.NewPath(c.path), Parent: c.parent,
 			State: journal.State{Kind: journal.Lost, Why: "the process that changed it died"},
@@ -28,12 +29,12 @@ func (s *Store) recoverChanges() error {
 	return s.record(records...)
 }
 
-func (s *Store) recoverRewinds() error {
+func (s *Store) recoverRewinds(remove func(path string)) error {
 	for _, w := range slices.Clone(s.index.rewinds) { // records that are added here change it
 		if w.end != 0 {
 			continue
 		}
-		records, done := s.recoverRewind(w)
+		records, done := s.recoverRewind(w, remove)
 		s.log.Warn("a rewind was cut short", "id", w.id, "changed", done)
 		if err := s.record(records...); err != nil {
 			return err
@@ -42,13 +43,13 @@ func (s *Store) recoverRewinds() error {
 	return nil
 }
 
-func (s *Store) recoverRewind(w *rewind) (records []*journal.Record, done int) {
+func (s *Store) recoverRewind(w *rewind, remove func(path string)) (records []*journal.Record, done int) {
 	resolver := newResolver()
 	for _, c := range w.changes {
 		if c.up > 0 {
 			temp := temporary(w.id, c.path, c.number, c.up)
-			s.removeTemporary(temp)
-			s.removeTemporary(temp + asideSuffix)
+			remove(temp)
+			remove(temp + asideSuffix)
 		}
 		after := c.after // there if only the end's record is missing
 		if after == nil {

@@ -4,6 +4,7 @@ import (
 	"os"
 	"path/filepath"
 	"slices"
+	"strconv"
 	"strings"
 	"sync"
 
@@ -22,22 +23,27 @@ type environment struct {
 	maxFrame       int
 
 	baseURL, apiKey, authToken, model string
+	maxThinkingTokens                 int // -1: not given
 
 	vars *variables // what commands get
 }
 
 func readEnvironment() *environment {
 	env := &environment{
-		configDir:     os.Getenv("CLAUDE_CONFIG_DIR"),
-		entrypoint:    os.Getenv("CLAUDE_CODE_ENTRYPOINT"),
-		checkpointing: isSet("CLAUDE_CODE_ENABLE_SDK_FILE_CHECKPOINTING") && !isSet("CLAUDE_CODE_DISABLE_FILE_CHECKPOINTING"),
-		rewindEvents:  isSet("TAKEBACK_REWIND_EVENTS"),
-		maxFrame:      maxFrame,
-		baseURL:       os.Getenv("ANTHROPIC_BASE_URL"),
-		apiKey:        os.Getenv("ANTHROPIC_API_KEY"),
-		authToken:     os.Getenv("ANTHROPIC_AUTH_TOKEN"),
-		model:         os.Getenv("ANTHROPIC_MODEL"),
-		vars:          &variables{env: os.Environ()},
+		configDir:         os.Getenv("CLAUDE_CONFIG_DIR"),
+		entrypoint:        os.Getenv("CLAUDE_CODE_ENTRYPOINT"),
+		checkpointing:     isSet("CLAUDE_CODE_ENABLE_SDK_FILE_CHECKPOINTING") && !isSet("CLAUDE_CODE_DISABLE_FILE_CHECKPOINTING"),
+		rewindEvents:      isSet("TAKEBACK_REWIND_EVENTS"),
+		maxFrame:          maxFrame,
+		baseURL:           os.Getenv("ANTHROPIC_BASE_URL"),
+		apiKey:            os.Getenv("ANTHROPIC_API_KEY"),
+		authToken:         os.Getenv("ANTHROPIC_AUTH_TOKEN"),
+		model:             os.Getenv("ANTHROPIC_MODEL"),
+		maxThinkingTokens: -1,
+		vars:              &variables{env: os.Environ()},
+	}
+	if n, err := strconv.Atoi(os.Getenv("MAX_THINKING_TOKENS")); err == nil {
+		env.maxThinkingTokens = n
 	}
 	env.cwd, _ = os.Getwd()
 	if real, err := filepath.EvalSymlinks(env.cwd); err == nil {

@@ -25,9 +25,18 @@ type flags struct {
 	includePartialMessages    bool
 	maxTurns                  int
 	resume, sessionID         string
+	continueLatest            bool
+	forkSession               bool
+	noPersistence             bool
+	rewindFiles               *string // nil: not given
 	systemPrompt              *string // nil: not given; "" is the empty prompt
 	systemPromptFile          string
 	appendSystemPrompt        string
+	appendSystemPromptFile    string
+	thinking                  string
+	thinkingDisplay           string
+	maxThinkingTokens         int // -1: not given
+	effort                    string
 	tools                     string   // "default", "" for none, or a list
 	allowedTools              []string // rules
 	disallowedTools           []string // rules
@@ -43,10 +52,10 @@ type flags struct {
 // here yet. Refusing them would break clients that are none the worse for it.
 var accepted = struct{ withValue, withoutValue []string }{
 	withValue: []string{
-		"advisor", "agent", "agents", "append-system-prompt-file", "betas",
-		"channels", "effort", "fallback-model", "file", "initialize-fields", "json-schema",
-		"managed-settings", "max-budget-usd", "max-thinking-tokens", "mcp-config", "plugin-dir", "plugin-dir-no-mcp", "project-config-root", "setting-sources",
-		"settings", "task-budget", "thinking", "thinking-display", "workload",
+		"advisor", "agent", "agents", "betas",
+		"channels", "fallback-model", "file", "initialize-fields", "json-schema",
+		"managed-settings", "max-budget-usd", "mcp-config", "plugin-dir", "plugin-dir-no-mcp", "project-config-root", "setting-sources",
+		"settings", "task-budget", "workload",
 	},
 	withoutValue: []string{
 		"await-claim", "await-initialize", "bare", "chrome", "disable-slash-commands",
@@ -57,7 +66,7 @@ var accepted = struct{ withValue, withoutValue []string }{
 
 // refused are flags that choose which session is used, or whether it is kept. To ignore one
 // would write where the host said not to, so they end the start until they work.
-var refused = []string{"continue", "fork-session", "from-pr", "no-session-persistence", "resume-drops-turn", "resume-session-at", "rewind-files", "sdk-url", "worktree"}
+var refused = []string{"from-pr", "resume-drops-turn", "resume-session-at", "sdk-url", "worktree"}
 
 // aliases are second spellings.
 var aliases = map[string]string{
@@ -95,6 +104,9 @@ func parseFlags(args []string) (*flags, error) {
 	if !fs.Changed("system-prompt") {
 		f.systemPrompt = nil
 	}
+	if !fs.Changed("rewind-files") {
+		f.rewindFiles = nil
+	}
 	return f, f.check(fs)
 }
 
@@ -121,7 +133,7 @@ func splitRules(lists []string) []string {
 }
 
 func define(fs *pflag.FlagSet, f *flags) {
-	f.systemPrompt = new(string)
+	f.systemPrompt, f.rewindFiles = new(string), new(string)
 	fs.StringVar(&f.inputFormat, "input-format", "text", "")
 	fs.StringVar(&f.outputFormat, "output-format", "text", "")
 	fs.BoolVar(&f.verbose, "verbose", false, "")
@@ -135,9 +147,18 @@ func define(fs *pflag.FlagSet, f *flags) {
 	fs.IntVar(&f.maxTurns, "max-turns", 0, "")
 	fs.StringVarP(&f.resume, "resume", "r", "", "")
 	fs.StringVar(&f.sessionID, "session-id", "", "")
+	fs.BoolVarP(&f.continueLatest, "continue", "c", false, "")
+	fs.BoolVar(&f.forkSession, "fork-session", false, "")
+	fs.BoolVar(&f.noPersistence, "no-session-persistence", false, "")
+	fs.StringVar(f.rewindFiles, "rewind-files", "", "")
 	fs.StringVar(f.systemPrompt, "system-prompt", "", "")
 	fs.StringVar(&f.systemPromptFile, "system-prompt-file", "", "")
 	fs.StringVar(&f.appendSystemPrompt, "append-system-prompt", "", "")
+	fs.StringVar(&f.appendSystemPromptFile, "append-system-prompt-file", "", "")
+	fs.StringVar(&f.thinking, "thinking", "", "")
+	fs.StringVar(&f.thinkingDisplay, "thinking-display", "", "")
+	fs.IntVar(&f.maxThinkingTokens, "max-thinking-tokens", -1, "")
+	fs.StringVar(&f.effort, "effort", "", "")
 	fs.StringVar(&f.tools, "tools", "default", "")
 	fs.StringArrayVar(&f.allowedTools, "allowed-tools", nil, "")
 	fs.StringArrayVar(&f.disallowedTools, "disallowed-tools", nil, "")
@@ -156,10 +177,6 @@ func define(fs *pflag.FlagSet, f *flags) {
 	for _, name := range refused {
 		fs.StringArray(name, nil, "")
 	}
-	for _, name := range []string{"continue", "fork-session", "no-session-persistence"} {
-		fs.Lookup(name).NoOptDefVal = "true"
-	}
-	fs.Lookup("continue").Shorthand = "c"
 }
 
 // asParseError puts an error of the flag library in the words that clients know from the peer.
@@ -186,6 +203,9 @@ func (f *flags) check(fs *pflag.FlagSet) error {
 			return fmt.Errorf("--%s is not supported by this version of takeback. Leave it out", name)
 		}
 	}
+	if f.rewindFiles != nil {
+		return f.checkRewind()
+	}
 	switch {
 	case f.inputFormat != "stream-json":
 		return errors.New("takeback speaks JSON lines with an agent SDK: pass --input-format stream-json --output-format stream-json --verbose. To see it work, run: takeback demo")
@@ -197,10 +217,25 @@ func (f *flags) check(fs *pflag.FlagSet) error {
 		return fmt.Errorf("prompts come as JSON lines on stdin; %q on the command line is not one", strings.Join(f.prompt, " "))
 	case f.permissionMode != "" && !engine.ValidMode(f.permissionMode):
 		return fmt.Errorf("--permission-mode cannot be %q: it is one of acceptEdits, auto, bypassPermissions, default, dontAsk, plan", f.permissionMode)
+	case f.sessionID != "" && (f.resume != "" || f.continueLatest) && !f.forkSession:
+		return sentence("--session-id can only be used with --continue or --resume if --fork-session is also specified.")
 	case f.sessionID != "" && uuid.Validate(f.sessionID) != nil:
 		return sentence("Invalid session ID. Must be a valid UUID.")
+	case !slices.Contains([]string{"", "adaptive", "disabled"}, f.thinking):
+		return fmt.Errorf("--thinking cannot be %q: it is adaptive or disabled", f.thinking)
 	case f.maxTurns < 0:
 		return errors.New("--max-turns cannot be negative")
+	}
+	return nil
+}
+
+// checkRewind checks a command line that only rewinds files, and runs no session.
+func (f *flags) checkRewind() error {
+	switch {
+	case f.resume == "":
+		return sentence("--rewind-files requires --resume")
+	case len(f.prompt) > 0 || f.inputFormat == "stream-json":
+		return sentence("--rewind-files is a standalone operation and cannot be used with a prompt")
 	}
 	return nil
 }

@@ -48,6 +48,9 @@ func run(args []string) int {
 		fmt.Fprintf(os.Stderr, "Error: %v\n", err)
 		return exitError
 	}
+	if f.rewindFiles != nil {
+		return rewindOnce(f)
+	}
 	return serve(f)
 }
 

@@ -1,6 +1,7 @@
 package main
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -19,9 +20,7 @@ import (
 	"takeback/engine"
 	"takeback/engine/model/anthropic"
 	"takeback/engine/model/script"
-	"takeback/engine/session"
 	"takeback/engine/tools"
-	"takeback/filehistory"
 	"takeback/protocol"
 	"takeback/protocol/peer"
 )
@@ -52,14 +51,19 @@ func serve(f *flags) int {
 		return startFailed(stdout, f, err)
 	}
 	defer transcript.Close()
-	cfg, toolset, err := configure(f, host, transcript, log)
+	history, closeHistory, err := openHistory(f, host, transcript, log)
 	if err != nil {
 		return startFailed(stdout, f, err)
 	}
+	defer closeHistory()
+	toolset := tools.New(tools.Options{Cwd: host.cwd, History: history, Environ: host.vars.list})
 	defer toolset.Close()
-	if cfg.History != nil {
-		defer cfg.History.Close()
+	cfg, err := configure(f, host, log)
+	if err != nil {
+		return startFailed(stdout, f, err)
 	}
+	cfg.Transcript, cfg.History = transcript, history
+	cfg.Tools, cfg.Forget = chooseTools(toolset.Tools(), f), toolset.Forget
 	cfg.Conn = peer.New(os.Stdin, stdout, peer.Options{MaxFrame: host.maxFrame, Stderr: os.Stderr})
 
 	e := engine.New(*cfg)
@@ -77,52 +81,15 @@ func serve(f *flags) int {
 	return exitOK
 }
 
-func openTranscript(f *flags, host *environment) (*session.Transcript, error) {
-	place := session.Place{
-		ConfigDir:   host.configDir,
-		ProjectName: host.projectDirName,
-		Cwd:         host.cwd,
-		Version:     peerVersion,
-		Entrypoint:  host.entrypoint,
-	}
-	if f.resume != "" {
-		t, err := session.Resume(place, f.resume)
-		if errors.Is(err, session.ErrNotFound) {
-			return nil, sentence("No conversation found with session ID: " + f.resume)
-		}
-		return t, err
-	}
-	id := f.sessionID
-	if id == "" {
-		id = uuid.NewString()
-	}
-	t, err := session.Create(place, id)
-	if errors.Is(err, session.ErrExists) {
-		return nil, sentence("Session ID " + id + " is already in use.")
-	}
-	return t, err
-}
-
-func configure(f *flags, host *environment, transcript *session.Transcript, log *slog.Logger) (*engine.Config, *tools.Set, error) {
+// configure is what of a session's configuration the flags and the environment say.
+func configure(f *flags, host *environment, log *slog.Logger) (*engine.Config, error) {
 	model, modelName, source, err := chooseModel(f, host)
 	if err != nil {
-		return nil, nil, err
+		return nil, err
 	}
-	system := f.systemPrompt
-	if f.systemPromptFile != "" {
-		text, err := os.ReadFile(f.systemPromptFile)
-		if err != nil {
-			return nil, nil, fmt.Errorf("read system prompt: %w", err)
-		}
-		system = new(string)
-		*system = string(text)
-	}
-	var history *filehistory.Store
-	if host.checkpointing {
-		history, err = filehistory.Open(filepath.Join(host.configDir, "takeback", transcript.ID()), filehistory.Options{Log: log})
-		if err != nil {
-			return nil, nil, fmt.Errorf("open file history: %w", err)
-		}
+	system, appended, err := systemPrompt(f)
+	if err != nil {
+		return nil, err
 	}
 	mode := f.permissionMode
 	if f.skipPermissions {
@@ -135,14 +102,9 @@ func configure(f *flags, host *environment, transcript *session.Transcript, log 
 		}
 		folders = append(folders, dir)
 	}
-	toolset := tools.New(tools.Options{Cwd: host.cwd, History: history, Environ: host.vars.list})
 	return &engine.Config{
 		Model:           model,
-		Transcript:      transcript,
-		Tools:           chooseTools(toolset.Tools(), f),
-		Forget:          toolset.Forget,
 		SetEnv:          host.vars.set,
-		History:         history,
 		Cwd:             host.cwd,
 		ModelName:       modelName,
 		PermissionMode:  mode,
@@ -152,7 +114,9 @@ func configure(f *flags, host *environment, transcript *session.Transcript, log 
 		Folders:         folders,
 		AskHost:         f.permissionPromptTool == "stdio" && f.permissionPrompts != "none",
 		SystemPrompt:    system,
-		AppendPrompt:    f.appendSystemPrompt,
+		AppendPrompt:    appended,
+		Thinking:        thinking(f, host),
+		Effort:          f.effort,
 		MaxTurns:        f.maxTurns,
 		ReplayPrompts:   f.replayUserMessages,
 		PartialMessages: f.includePartialMessages,
@@ -162,7 +126,45 @@ func configure(f *flags, host *environment, transcript *session.Transcript, log 
 		APIKeySource:    source,
 		Log:             log,
 		Stderr:          os.Stderr,
-	}, toolset, nil
+	}, nil
+}
+
+// systemPrompt is the host's own prompt, nil if it has none, and what it adds.
+func systemPrompt(f *flags) (own *string, appended string, err error) {
+	own, appended = f.systemPrompt, f.appendSystemPrompt
+	if f.systemPromptFile != "" {
+		text, err := os.ReadFile(f.systemPromptFile)
+		if err != nil {
+			return nil, "", fmt.Errorf("read system prompt: %w", err)
+		}
+		own = new(string)
+		*own = string(text)
+	}
+	if f.appendSystemPromptFile != "" {
+		text, err := os.ReadFile(f.appendSystemPromptFile)
+		if err != nil {
+			return nil, "", fmt.Errorf("read system prompt: %w", err)
+		}
+		appended = strings.TrimPrefix(appended+"\n\n"+string(text), "\n\n")
+	}
+	return own, appended, nil
+}
+
+// thinking is how the model is to think, nil if nobody said. A budget means yes, one of 0 no.
+func thinking(f *flags, host *environment) *engine.Thinking {
+	budget := f.maxThinkingTokens
+	if budget < 0 && f.thinking == "" {
+		budget = host.maxThinkingTokens
+	}
+	switch {
+	case f.thinking == "disabled" || budget == 0:
+		return &engine.Thinking{Type: "disabled"}
+	case budget > 0:
+		return &engine.Thinking{Type: "enabled", Budget: budget, Display: f.thinkingDisplay}
+	case f.thinking == "adaptive":
+		return &engine.Thinking{Type: "adaptive", Display: f.thinkingDisplay}
+	}
+	return nil
 }
 
 // chooseTools leaves the tools that --tools names, less those that a bare rule of --disallowedTools
@@ -197,10 +199,7 @@ func chooseModel(f *flags, host *environment) (model engine.Model, name, keySour
 // startFailed tells that there will be no session: as a result on stdout, since Python never
 // shows stderr, and in words on stderr.
 func startFailed(stdout io.Writer, f *flags, err error) int {
-	id := f.resume
-	if id == "" {
-		id = f.sessionID
-	}
+	id := cmp.Or(f.resume, f.sessionID)
 	frame, encodeErr := protocol.Encode(&protocol.Result{
 		Subtype:           "error_during_execution",
 		IsError:           true,

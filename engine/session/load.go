@@ -8,11 +8,12 @@ import (
 	"takeback/protocol"
 )
 
-// load reads the conversation: the chain of parents that ends in the last line of the main thread.
-func (t *Transcript) load() error {
+// load reads the conversation: the chain of parents that ends in the last line of the main thread. It
+// gives the chain, newest first.
+func (t *Transcript) load() ([]*record, error) {
 	data, err := os.ReadFile(t.path)
 	if err != nil {
-		return err
+		return nil, err
 	}
 	lines := map[string]*record{}
 	leaf := ""
@@ -23,6 +24,9 @@ func (t *Transcript) load() error {
 			continue
 		}
 		lines[r.UUID] = &r
+		if r.Type == "user" {
+			t.users[r.UUID] = true
+		}
 		if (r.Type == "user" || r.Type == "assistant") && !r.IsSidechain {
 			leaf = r.UUID
 		}
@@ -40,12 +44,46 @@ func (t *Transcript) load() error {
 			id = *r.ParentUUID
 		}
 	}
-	chain = t.takeNotes(chain)
-	if len(chain) > 0 {
-		t.parent = chain[0].UUID
+	spoken := t.takeNotes(chain)
+	if len(spoken) > 0 {
+		t.parent = spoken[0].UUID
 	}
-	t.conversation(chain)
-	return nil
+	t.findOrigin(spoken)
+	t.conversation(spoken, strayResults(lines))
+	return chain, nil
+}
+
+// findOrigin reads the word that whoever forked the session left in its lines.
+func (t *Transcript) findOrigin(chain []*record) {
+	for _, r := range chain {
+		if r.ForkedFrom == nil {
+			continue
+		}
+		if t.origin.SessionID == "" {
+			t.origin = Origin{SessionID: r.ForkedFrom.SessionID, Messages: map[string]string{}}
+		}
+		if r.Type == "user" && r.ForkedFrom.SessionID == t.origin.SessionID && r.ForkedFrom.MessageUUID != r.UUID {
+			t.origin.Messages[r.UUID] = r.ForkedFrom.MessageUUID
+		}
+	}
+}
+
+// strayResults are the tool results that are on no way to the leaf. Claude Code hangs the results of calls
+// that the model made at once each to its own call, so only one of them is.
+func strayResults(lines map[string]*record) map[string]protocol.Block {
+	stray := map[string]protocol.Block{}
+	for _, r := range lines {
+		var m protocol.Message
+		if r.Type != "user" || r.IsSidechain || protocol.Unmarshal(r.Message, &m) != nil {
+			continue
+		}
+		for _, b := range m.Content {
+			if b.Type == "tool_result" {
+				stray[b.ToolUseID] = b
+			}
+		}
+	}
+	return stray
 }
 
 // takeNotes takes the notes off the end of a chain, which is its beginning here: newest first.
@@ -63,7 +101,7 @@ func (t *Transcript) takeNotes(chain []*record) []*record {
 // conversation turns a chain, newest first, into messages: a line holds one
 // block of an answer or one of several tool results, the API wants whole messages.
 // What takeback said to the model goes with the prompt behind it.
-func (t *Transcript) conversation(chain []*record) {
+func (t *Transcript) conversation(chain []*record, stray map[string]protocol.Block) {
 	t.answered = map[string]bool{}
 	var messages []protocol.Message
 	prompt, answer := "", ""
@@ -99,7 +137,7 @@ func (t *Transcript) conversation(chain []*record) {
 		}
 		answer, note, results = m.ID, r.IsMeta, isResult
 	}
-	t.history = repair(messages)
+	t.history = repair(messages, stray)
 }
 
 // isPrompt tells what a user typed from tool results and from what takeback said in the user's place.
@@ -120,15 +158,17 @@ const Interrupted = "[Request interrupted by user"
 
 // repair makes a conversation fit for the API, which refuses one with a tool
 // call that has no result: a process that was killed in mid-turn leaves such.
-// It answers those, and drops results of calls that aren't there.
-func repair(messages []protocol.Message) []protocol.Message {
+// It answers those, with a stray result where there is one, and drops results of calls that aren't there.
+func repair(messages []protocol.Message, stray map[string]protocol.Block) []protocol.Message {
 	var repaired []protocol.Message
 	open := map[string]bool{}
 	var order []string
 	closeOpen := func() protocol.Content {
 		var results protocol.Content
 		for _, id := range order {
-			if open[id] {
+			if result, ok := stray[id]; ok && open[id] {
+				results = append(results, result)
+			} else if open[id] {
 				results = append(results, protocol.ToolResult(id, protocol.Text("The session ended before this call did. It may have been carried out in part."), true))
 			}
 		}

@@ -12,6 +12,8 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
+	"slices"
+	"strings"
 	"time"
 
 	"github.com/goccy/go-json/jsontext"
@@ -65,6 +67,10 @@ type Transcript struct {
 	parent   string   // uuid of the last line of the conversation
 	history  []protocol.Message
 	notes    []string
+	copied   []*record // the lines of the session this one was forked from, until the first Append
+	origin   Origin
+	users    map[string]bool // uuids of all lines of type user
+	discard  bool
 	answered map[string]bool // prompts by uuid: has the model begun to answer?
 }
 
@@ -76,20 +82,72 @@ func Create(place Place, id string) (*Transcript, error) {
 	case !errors.Is(err, ErrNotFound):
 		return nil, err
 	}
-	return &Transcript{id: id, place: place, path: filepath.Join(place.folder(), id+".jsonl"), answered: map[string]bool{}}, nil
+	return &Transcript{id: id, place: place, path: filepath.Join(place.folder(), id+".jsonl"), answered: map[string]bool{}, users: map[string]bool{}}, nil
+}
+
+// Discard is a session that leaves no transcript.
+func (t *Transcript) Discard() { t.discard = true }
+
+// Latest is the id of the session that was last written to in the working directory.
+func Latest(place Place) (string, error) {
+	name, alias := projectNames(place.Cwd)
+	var id string
+	var newest time.Time
+	for _, folder := range []string{place.folder(), filepath.Join(place.projects(), name), filepath.Join(place.projects(), alias)} {
+		entries, err := os.ReadDir(folder)
+		if err != nil && !errors.Is(err, fs.ErrNotExist) {
+			return "", fmt.Errorf("look for sessions: %w", err)
+		}
+		for _, entry := range entries {
+			base, ok := strings.CutSuffix(entry.Name(), ".jsonl")
+			info, err := entry.Info()
+			if ok && err == nil && uuid.Validate(base) == nil && info.Size() > 0 && info.ModTime().After(newest) {
+				id, newest = base, info.ModTime()
+			}
+		}
+	}
+	if id == "" {
+		return "", fmt.Errorf("%w to continue", ErrNotFound)
+	}
+	return id, nil
 }
 
 // Resume opens the session with this id, wherever it was begun.
 func Resume(place Place, id string) (*Transcript, error) {
-	path, err := find(place, id)
+	t, _, err := resume(place, id)
+	return t, err
+}
+
+// Fork starts a session that begins with what another holds. That one is not written to.
+func Fork(place Place, from, id string) (*Transcript, error) {
+	t, err := Create(place, id)
 	if err != nil {
 		return nil, err
 	}
-	t := &Transcript{id: id, place: place, path: path}
-	if err := t.load(); err != nil {
-		return nil, fmt.Errorf("read transcript: %w", err)
+	old, chain, err := resume(place, from)
+	if err != nil {
+		return nil, err
+	}
+	t.parent, t.history, t.notes, t.answered, t.users = old.parent, old.history, old.notes, old.answered, old.users
+	t.origin = Origin{SessionID: from}
+	for _, r := range slices.Backward(chain) {
+		r.SessionID, r.ForkedFrom = id, &forkedFrom{SessionID: from, MessageUUID: r.UUID}
+		t.copied = append(t.copied, r)
 	}
 	return t, nil
+}
+
+func resume(place Place, id string) (*Transcript, []*record, error) {
+	path, err := find(place, id)
+	if err != nil {
+		return nil, nil, err
+	}
+	t := &Transcript{id: id, place: place, path: path, users: map[string]bool{}}
+	chain, err := t.load()
+	if err != nil {
+		return nil, nil, fmt.Errorf("read transcript: %w", err)
+	}
+	return t, chain, nil
 }
 
 // find looks in the folder of the working directory first, then in all others:
@@ -124,6 +182,18 @@ func (t *Transcript) History() []protocol.Message { return t.history }
 // Notes are what takeback last said to the model without that a prompt came behind it.
 // They are no part of History: the next prompt brings them.
 func (t *Transcript) Notes() []string { return t.notes }
+
+// Origin is the session that another was forked from.
+type Origin struct {
+	SessionID string            // "" if it was not
+	Messages  map[string]string // uuids there by uuids here, where they are not the same
+}
+
+// Origin tells where the session was forked from, by [Fork] or by an SDK: both leave word in the lines.
+func (t *Transcript) Origin() Origin { return t.origin }
+
+// HasUserLine tells whether a line of type user has this uuid.
+func (t *Transcript) HasUserLine(uuid string) bool { return t.users[uuid] }
 
 // Last is the uuid of the conversation's last line, "" if there is none.
 func (t *Transcript) Last() string { return t.parent }
@@ -160,15 +230,18 @@ type record struct {
 	Message           jsontext.Value `json:"message"`
 	UUID              string         `json:"uuid"`
 	Timestamp         string         `json:"timestamp"`
+	ForkedFrom        *forkedFrom    `json:"forkedFrom,omitzero"`
+
+	Extra jsontext.Value `json:",embed"` // of other writers
+}
+
+type forkedFrom struct {
+	SessionID   string `json:"sessionId"`
+	MessageUUID string `json:"messageUuid"`
 }
 
 // Append records a line behind all others.
 func (t *Transcript) Append(line Line) error {
-	if t.file == nil {
-		if err := t.open(); err != nil {
-			return fmt.Errorf("open transcript: %w", err)
-		}
-	}
 	r := record{
 		UserType:          "external",
 		Cwd:               t.place.Cwd,
@@ -185,14 +258,32 @@ func (t *Transcript) Append(line Line) error {
 	if t.parent != "" {
 		r.ParentUUID = &t.parent
 	}
-	data, err := protocol.Marshal(&r)
-	if err != nil {
-		return fmt.Errorf("encode transcript line: %w", err)
-	}
-	if _, err := t.file.Write(append(data, '\n')); err != nil {
-		return fmt.Errorf("append to transcript: %w", err)
+	if err := t.write(&r); err != nil {
+		return err
 	}
 	t.parent = line.UUID
+	return nil
+}
+
+func (t *Transcript) write(r *record) error {
+	if t.discard {
+		return nil
+	}
+	if t.file == nil {
+		if err := t.open(); err != nil {
+			return fmt.Errorf("open transcript: %w", err)
+		}
+	}
+	for _, line := range append(t.copied, r) {
+		data, err := protocol.Marshal(line)
+		if err != nil {
+			return fmt.Errorf("encode transcript line: %w", err)
+		}
+		if _, err := t.file.Write(append(data, '\n')); err != nil {
+			return fmt.Errorf("append to transcript: %w", err)
+		}
+	}
+	t.copied = nil
 	return nil
 }
 

@@ -18,6 +18,18 @@ type requestBody struct {
 	Messages  []protocol.Message `json:"messages"`
 	Tools     []tool             `json:"tools,omitzero"`
 	Stream    bool               `json:"stream"`
+	Thinking  *thinking          `json:"thinking,omitzero"`
+	Output    outputConfig       `json:"output_config,omitzero"`
+}
+
+type thinking struct {
+	Type    string `json:"type"`
+	Budget  int    `json:"budget_tokens,omitzero"`
+	Display string `json:"display,omitzero"`
+}
+
+type outputConfig struct {
+	Effort string `json:"effort,omitzero"`
 }
 
 type tool struct {
@@ -34,9 +46,14 @@ func (m *model) newCall(req *engine.ModelRequest) (*call, error) {
 		System:    req.System,
 		Messages:  req.Messages,
 		Stream:    true,
+		Output:    outputConfig{Effort: req.Effort},
 	}
 	if m.options.MaxTokens > 0 {
 		body.MaxTokens = m.options.MaxTokens
+	}
+	if t := req.Thinking; t != nil {
+		// The API wants room for an answer behind the thoughts.
+		body.Thinking = &thinking{Type: t.Type, Budget: min(t.Budget, body.MaxTokens-1), Display: t.Display}
 	}
 	for _, spec := range req.Tools {
 		body.Tools = append(body.Tools, tool(spec))

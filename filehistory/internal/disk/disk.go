@@ -192,6 +192,14 @@ func (d *FS) MkdirPrivate(dir string) error {
 	return d.SyncDir(parent)
 }
 
+// Link gives a file a second name.
+func (d *FS) Link(from, to string) error {
+	if err := d.allow("link", to); err != nil {
+		return err
+	}
+	return os.Link(from, to)
+}
+
 // Symlink makes a symbolic link.
 func (d *FS) Symlink(target, path string) error {
 	if err := d.allow("symlink", path); err != nil {

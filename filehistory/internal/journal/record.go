@@ -22,6 +22,7 @@ const (
 	Uncovered  Type = "uncovered"
 	Rewind     Type = "rewind"
 	RewindEnd  Type = "rewound"
+	Alias      Type = "alias" // ID is what checkpoint Target is called in a fork
 )
 
 // Record is one line. Which fields it has depends on its type; Type stays first,
@@ -44,7 +45,7 @@ type Record struct {
 	What   string `json:"what,omitempty"`
 	Reason string `json:"why,omitempty"`
 
-	Target string `json:"to,omitempty"`   // the id that a rewind went to
+	Target string `json:"to,omitempty"`   // the id that a rewind went to, or that an alias stands for
 	Undoes string `json:"undo,omitempty"` // the rewind that it took back
 	Done   int    `json:"done,omitzero"`  // how many paths a rewind changed
 }
