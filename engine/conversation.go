@@ -27,6 +27,9 @@ func (c *conversation) add(role string, content protocol.Content) {
 
 // spend adds what a call of the model has cost.
 func (c *conversation) spend(info ModelInfo, model string, u protocol.Usage) {
+	if u == (protocol.Usage{}) {
+		return // it failed before it began
+	}
 	sum := c.spent[model]
 	sum.InputTokens += u.InputTokens
 	sum.OutputTokens += u.OutputTokens
@@ -60,11 +63,13 @@ func findModel(m Model, name string) ModelInfo {
 // hearPrompt joins the turn's prompt to the conversation, with what the model must know first.
 func (t *turn) hearPrompt() {
 	p, transcript := t.prompt, t.e.talk.transcript
+	t.heard = len(t.e.talk.messages)
 	if transcript.Last() == p.UUID {
 		return // a crash came between this line and the answer; the host has sent it again
 	}
 	var content protocol.Content
-	for _, note := range t.e.notes.take() {
+	t.told = t.e.notes.take()
+	for _, note := range t.told {
 		t.recordFailed(t.e.talk.recordNote(note))
 		content = append(content, protocol.Text(note)...)
 	}
@@ -74,6 +79,14 @@ func (t *turn) hearPrompt() {
 	}
 	t.record(session.Line{Type: "user", UUID: id, Message: p.Raw, IsMeta: p.IsSynthetic})
 	t.e.talk.add("user", append(content, p.Message.Content...))
+}
+
+// unhear takes the prompt out of the conversation again: the model's endpoint refuses it.
+func (t *turn) unhear() {
+	t.e.talk.messages = t.e.talk.messages[:t.heard]
+	for _, note := range t.told {
+		t.e.notes.add(note)
+	}
 }
 
 // hearResults joins the results of tool calls: a frame and a line each, one message to the model.

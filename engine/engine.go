@@ -82,12 +82,14 @@ type Engine struct {
 	inputEnd     chan struct{}
 
 	ctx    context.Context // ends with Run
+	stop   context.CancelFunc
 	queue  []*prompt
 	turn   *turn           // the one that runs or is about to; nil if none
 	seen   map[string]bool // uuids of the prompts of this process
 	talk   *conversation   // lent to the turn that runs
 	eof    bool
 	quit   bool // asked to stop while idle
+	ending bool // no turn starts any more
 	failed bool // the last result was an error
 }
 
@@ -113,8 +115,8 @@ func New(cfg Config) *Engine {
 // ctx ends, or until the host is gone. failed tells whether the last result was an error;
 // err is ctx's cause or peer.ErrGone, nil after an orderly end.
 func (e *Engine) Run(ctx context.Context) (failed bool, err error) {
-	ctx, cancel := context.WithCancel(ctx)
-	defer cancel()
+	ctx, e.stop = context.WithCancel(ctx)
+	defer e.stop()
 	e.ctx = ctx
 	stopFiles, filesEnded := make(chan struct{}), make(chan struct{})
 	go func() {
@@ -169,12 +171,11 @@ func (e *Engine) finished() bool {
 }
 
 // abandon ends the turn that runs and gives it a moment to write down what happened.
+// Nothing else begins.
 func (e *Engine) abandon() {
+	e.ending = true
 	e.setQueue(nil)
-	if e.turn == nil {
-		return
-	}
-	e.turn.cancel(errInterrupted)
+	e.stop()
 	deadline := time.NewTimer(persistTime)
 	defer deadline.Stop()
 	for e.turn != nil {
@@ -189,17 +190,35 @@ func (e *Engine) abandon() {
 	}
 }
 
-// Interrupt stops the turn that runs; when none does, the engine ends. It is what SIGINT means.
-func (e *Engine) Interrupt() {
+// Interrupt stops the turn that runs; when none does, the engine ends. It is what SIGINT means. What it gives
+// is closed once that turn is over.
+func (e *Engine) Interrupt() (over <-chan struct{}) {
+	done := make(chan struct{})
 	e.inbox.post(func() {
-		if e.turn == nil {
-			e.setQueue(nil)
-			e.quit = true
+		if t := e.interruptTurn(); t != nil {
+			t.over = append(t.over, done)
 			return
 		}
-		e.turn.cancel(errInterrupted)
-		e.turn.signalled = true
+		e.quit = true
+		close(done)
 	})
+	return done
+}
+
+// interruptTurn stops the turn that runs or is about to start, nil if there is none.
+func (e *Engine) interruptTurn() *turn {
+	if e.turn == nil {
+		return nil
+	}
+	if e.turn.resultSent && len(e.queue) > 0 {
+		e.queue[0].interrupted = true
+		return e.turn
+	}
+	if e.turn.resultSent {
+		return nil
+	}
+	e.turn.cancel(errInterrupted)
+	return e.turn
 }
 
 // inbound is the engine as its connection sees it: each method runs on the reader

@@ -43,7 +43,12 @@ func (m *mailbox) run(stop <-chan struct{}) {
 			return
 		case <-m.ready:
 			for job := m.next(); job != nil; job = m.next() {
-				job()
+				select {
+				case <-stop:
+					return
+				default:
+					job()
+				}
 			}
 		}
 	}

@@ -1,6 +1,8 @@
 package engine
 
 import (
+	"slices"
+	"strings"
 	"time"
 
 	"github.com/google/uuid"
@@ -11,22 +13,22 @@ import (
 // prompt is a message of the host that waits for its turn, or has it.
 type prompt struct {
 	protocol.User
-	repeated bool // a prompt with this uuid has been taken before
+	repeated    bool // a prompt with this uuid has been taken before
+	interrupted bool // before its turn began
 }
 
 // query says whether the model is to answer.
 func (p *prompt) query() bool { return p.ShouldQuery == nil || *p.ShouldQuery }
 
 // empty says that there is nothing to answer: the SDKs' recipe for a rewind
-// opens a connection with such a prompt.
+// opens a connection with such a prompt. The API takes no text that is all blank either.
 func (p *prompt) empty() bool {
-	switch c := p.Message.Content; len(c) {
-	case 0:
-		return true
-	case 1:
-		return c[0].Type == "text" && (c[0].Text == nil || *c[0].Text == "")
+	for _, b := range p.Message.Content {
+		if b.Type != "text" || strings.TrimSpace(*b.Text) != "" {
+			return false
+		}
 	}
-	return false
+	return true
 }
 
 // checkpointed says whether a rewind can go back to this prompt. What the host says in the
@@ -62,11 +64,11 @@ func (e *Engine) enqueue(u protocol.User) {
 	known, answered := e.cfg.Transcript.Prompt(p.UUID)
 	p.repeated = e.seen[p.UUID] || known && answered
 	e.seen[p.UUID] = true
+	place := len(e.queue)
 	if p.Priority == "now" {
-		e.setQueue(append([]*prompt{p}, e.queue...))
-	} else {
-		e.setQueue(append(e.queue, p))
+		place = slices.IndexFunc(append(e.queue, &prompt{}), func(q *prompt) bool { return q.Priority != "now" })
 	}
+	e.setQueue(slices.Insert(e.queue, place, p))
 	e.startNext()
 }
 
@@ -77,7 +79,7 @@ func (e *Engine) setQueue(queue []*prompt) {
 
 // startNext starts the turn of the oldest prompt unless one runs.
 func (e *Engine) startNext() {
-	if e.turn != nil || len(e.queue) == 0 {
+	if e.turn != nil || len(e.queue) == 0 || e.ending {
 		return
 	}
 	p := e.queue[0]
@@ -100,9 +102,8 @@ func (e *Engine) turnEnded(t *turn) {
 	if t.result != nil {
 		e.failed = t.result.IsError
 	}
-	if t.signalled && !t.interrupted && len(e.queue) == 0 {
-		// The signal came behind the result: to whoever sent it we were idle.
-		e.quit = true
+	for _, over := range t.over {
+		close(over)
 	}
 	e.startNext()
 }

@@ -76,7 +76,7 @@ func (e *Engine) initialize(r *peer.Request) {
 	}
 	e.settings.setSystemPrompt(system, req.AppendSystemPrompt)
 	state := "idle"
-	if e.turn != nil {
+	if e.turn != nil && !e.turn.resultSent {
 		state = "running"
 	}
 	e.reply(r, map[string]any{
@@ -107,9 +107,7 @@ func (e *Engine) modelList() []map[string]any {
 
 // interrupt stops the turn that runs or is about to start. What is queued behind it stays.
 func (e *Engine) interrupt(r *peer.Request) {
-	if e.turn != nil {
-		e.turn.cancel(errInterrupted)
-	}
+	e.interruptTurn()
 	queued := []string{}
 	for _, p := range e.queue {
 		queued = append(queued, p.UUID)

@@ -41,16 +41,20 @@ func (t *turn) failure(why string) *protocol.Result {
 	return r
 }
 
+func (t *turn) notRecorded() *protocol.Result {
+	return t.failure("The session's transcript cannot be written, so the turn was ended: " + t.recordErr.Error())
+}
+
 // apiFailure is how the SDKs expect to hear that the model could not answer: as
 // the assistant's words, and as a success that is an error.
-func (t *turn) apiFailure(model string, failure *ModelError) *protocol.Result {
+func (t *turn) apiFailure(failure *ModelError) *protocol.Result {
 	t.sendAssistant(protocol.AssistantMessage{
 		ID:      uuid.NewString(),
 		Type:    "message",
 		Role:    "assistant",
 		Model:   syntheticModel,
 		Content: protocol.Text(failure.Message),
-	}, failure.Kind)
+	}, failure)
 	r := t.sum()
 	r.Subtype, r.IsError, r.Result, r.TerminalReason = "success", true, &failure.Message, "api_error"
 	if failure.Status != 0 {

@@ -44,7 +44,9 @@ func (e *Engine) rewindFiles(r *peer.Request) {
 }
 
 func (e *Engine) plan(r *peer.Request, id string) {
-	report, err := e.cfg.History.Plan(r.Context(), id, filehistory.RewindOptions{})
+	ctx, release := e.requestContext(r)
+	defer release()
+	report, err := e.cfg.History.Plan(ctx, id, filehistory.RewindOptions{})
 	if err != nil {
 		e.cannotRewind(r, true, rewindError(err))
 		return
@@ -53,7 +55,9 @@ func (e *Engine) plan(r *peer.Request, id string) {
 }
 
 func (e *Engine) rewind(r *peer.Request, id string) {
-	report, err := e.cfg.History.Rewind(r.Context(), id, filehistory.RewindOptions{})
+	ctx, release := e.requestContext(r)
+	defer release()
+	report, err := e.cfg.History.Rewind(ctx, id, filehistory.RewindOptions{})
 	why := ExplainRewind(report, err)
 	if err != nil {
 		e.cannotRewind(r, false, why)
@@ -70,6 +74,16 @@ func (e *Engine) rewind(r *peer.Request, id string) {
 	}
 	if e.cfg.RewindEvents {
 		e.cfg.Conn.Post(&protocol.FilesRewound{RewindReply: *reply, UserMessageID: report.ID, SessionID: e.cfg.Transcript.ID(), UUID: uuid.NewString()})
+	}
+}
+
+// requestContext ends when the host withdraws the request, or the engine stops.
+func (e *Engine) requestContext(r *peer.Request) (context.Context, func()) {
+	ctx, cancel := context.WithCancel(r.Context())
+	unhook := context.AfterFunc(e.ctx, cancel)
+	return ctx, func() {
+		unhook()
+		cancel()
 	}
 }
 

@@ -52,7 +52,7 @@ func (r rule) covers(tool string, a Access, cwd string) certainty {
 		if !filepath.IsAbs(path) {
 			path = filepath.Join(cwd, path)
 		}
-		if filepath.Clean(path) == a.Path {
+		if resolve(path) == resolve(a.Path) { // a link must not lead around a rule
 			return yes
 		}
 	}

@@ -2,6 +2,7 @@ package engine
 
 import (
 	"cmp"
+	"fmt"
 	"time"
 
 	"github.com/goccy/go-json/jsontext"
@@ -13,7 +14,11 @@ import (
 
 // send puts a frame on the stream. It goes on after an interrupt, which ends the
 // turn but not the connection. A host that is gone is the actor's to notice.
-func (t *turn) send(f protocol.Frame) { _ = t.e.cfg.Conn.Send(t.e.ctx, f) }
+func (t *turn) send(f protocol.Frame) {
+	if err := t.e.cfg.Conn.Send(t.e.ctx, f); err != nil {
+		t.e.cfg.Log.Debug("frame not sent", "frame", fmt.Sprintf("%T", f), "error", err)
+	}
+}
 
 func (t *turn) sessionID() string { return t.e.cfg.Transcript.ID() }
 
@@ -77,17 +82,22 @@ func (t *turn) replay() {
 func (t *turn) sendBlock(r *reply, block protocol.Block) {
 	m := r.AssistantMessage
 	m.Content = protocol.Content{block}
-	t.sendAssistant(m, "")
+	t.sendAssistant(m, nil)
 }
 
-func (t *turn) sendAssistant(m protocol.AssistantMessage, failure string) {
-	id := uuid.NewString()
-	if raw, err := protocol.Marshal(m); err != nil {
+func (t *turn) sendAssistant(m protocol.AssistantMessage, failure *ModelError) {
+	frame := &protocol.Assistant{Message: m, SessionID: t.sessionID(), UUID: uuid.NewString()}
+	line := session.Line{Type: "assistant", UUID: frame.UUID}
+	if failure != nil {
+		frame.Error, line.IsAPIError, line.Refused = failure.Kind, true, failure.Refused && t.calls == 1
+	}
+	var err error
+	if line.Message, err = protocol.Marshal(m); err != nil {
 		t.recordFailed(err)
 	} else {
-		t.record(session.Line{Type: "assistant", UUID: id, Message: raw, IsAPIError: failure != ""})
+		t.record(line)
 	}
-	t.send(&protocol.Assistant{Message: m, SessionID: t.sessionID(), UUID: id, Error: failure})
+	t.send(frame)
 }
 
 func (t *turn) sendEvent(raw jsontext.Value) {

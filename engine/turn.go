@@ -22,8 +22,9 @@ type turn struct {
 	ctx    context.Context
 	cancel context.CancelCauseFunc
 
-	signalled   bool // by SIGINT; the actor's
-	interrupted bool // it ended for that it was told to
+	// The actor's.
+	resultSent bool
+	over       []chan struct{} // closed when the turn is
 
 	began         time.Time
 	checkpointErr error
@@ -31,6 +32,8 @@ type turn struct {
 	calls         int // of the model
 	usage         protocol.Usage
 	denials       []protocol.PermissionDenial
+	heard         int              // messages of the conversation before the prompt
+	told          []string         // notes that the prompt brought
 	recordErr     error            // the first failure to write the transcript
 	result        *protocol.Result // nil if the turn ended without one
 }
@@ -38,6 +41,9 @@ type turn struct {
 func newTurn(e *Engine, p *prompt) *turn {
 	t := &turn{e: e, prompt: p, denials: []protocol.PermissionDenial{}}
 	t.ctx, t.cancel = context.WithCancelCause(e.ctx)
+	if p.interrupted {
+		t.cancel(errInterrupted)
+	}
 	return t
 }
 
@@ -56,6 +62,9 @@ func (t *turn) run() {
 	case !p.query():
 		t.replay()
 		t.hearPrompt()
+		if t.recordErr != nil {
+			t.finish(t.notRecorded())
+		}
 	case p.empty():
 		t.begin()
 		t.waitForRequests()
@@ -76,6 +85,8 @@ func (t *turn) begin() {
 // finish sends the result, and nothing behind it but the state.
 func (t *turn) finish(r *protocol.Result) {
 	t.result = r
+	// The host may answer the result with an interrupt, and means another turn by it.
+	t.e.inbox.post(func() { t.resultSent = true })
 	t.e.cfg.Log.Debug("turn ended", "prompt", t.prompt.UUID, "result", r.Subtype, "reason", r.TerminalReason, "calls", t.calls, "took", time.Since(t.began))
 	t.send(r)
 	t.sendState("idle")
@@ -109,7 +120,7 @@ func (t *turn) answer() *protocol.Result {
 	for {
 		switch {
 		case t.recordErr != nil:
-			return t.failure("The session's transcript cannot be written, so the turn was ended: " + t.recordErr.Error())
+			return t.notRecorded()
 		case t.ctx.Err() != nil && t.calls == 0:
 			return t.interrupt("aborted_streaming", "")
 		case t.ctx.Err() != nil:
@@ -124,7 +135,10 @@ func (t *turn) answer() *protocol.Result {
 		if err != nil {
 			return t.modelFailed(r, calls, err)
 		}
-		if len(calls) == 0 {
+		switch {
+		case len(calls) == 0 && t.recordErr != nil:
+			return t.notRecorded()
+		case len(calls) == 0:
 			return t.success(r.Content.Text(), r.StopReason)
 		}
 		t.hearResults(t.runTools(calls))
@@ -169,12 +183,14 @@ func (t *turn) modelFailed(r *reply, calls []protocol.Block, err error) *protoco
 	if !errors.As(err, &failure) {
 		failure = &ModelError{Kind: "unknown", Message: err.Error(), Err: err}
 	}
-	return t.apiFailure(r.Model, failure)
+	if t.calls == 1 && failure.Refused {
+		t.unhear() // or every later prompt would be refused with it
+	}
+	return t.apiFailure(failure)
 }
 
 // interrupt ends a turn that the host stopped, and tells so in the conversation.
 func (t *turn) interrupt(reason, where string) *protocol.Result {
-	t.interrupted = true
 	note := protocol.Text(session.Interrupted + where + "]")
 	t.sayAsUser(note, nil)
 	t.e.talk.add("user", note)

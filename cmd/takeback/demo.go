@@ -184,7 +184,7 @@ func (d *demonstration) sayWhereToLook() {
 	d.screen.line("the project      %s", d.project)
 	d.screen.line("its file history %s", filepath.Join(d.config, "takeback", d.session))
 	d.screen.line("the conversation %s", filepath.Join(d.config, "projects"))
-	d.screen.line("Each is a folder of plain files: the journal and the transcript are lines of JSON.")
+	d.screen.line("The journal is lines of JSON behind a checksum each, the transcript lines of JSON.")
 }
 
 // tree is a folder's content by path relative to it.

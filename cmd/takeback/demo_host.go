@@ -56,7 +56,8 @@ func startHost(project, config string) (*host, error) {
 	cmd := exec.Command(self, "--output-format", "stream-json", "--verbose", "--input-format", "stream-json",
 		"--model", "script", "--permission-mode", "acceptEdits", "--replay-user-messages")
 	cmd.Dir, cmd.Stderr = project, os.Stderr
-	cmd.Env = append(os.Environ(), "CLAUDE_CONFIG_DIR="+config, "CLAUDE_CODE_ENABLE_SDK_FILE_CHECKPOINTING=true")
+	cmd.Env = append(os.Environ(), "CLAUDE_CONFIG_DIR="+config,
+		"CLAUDE_CODE_ENABLE_SDK_FILE_CHECKPOINTING=true", "CLAUDE_CODE_DISABLE_FILE_CHECKPOINTING=")
 	h := &host{cmd: cmd}
 	if h.stdin, err = cmd.StdinPipe(); err != nil {
 		return nil, err

@@ -99,7 +99,12 @@ func parseFlags(args []string) (*flags, error) {
 	if err := fs.Parse(args); err != nil {
 		return nil, asParseError(err)
 	}
-	f.allowedTools, f.disallowedTools = splitRules(f.allowedTools), splitRules(f.disallowedTools)
+	for _, rules := range []*[]string{&f.allowedTools, &f.disallowedTools} {
+		var err error
+		if *rules, err = splitRules(*rules); err != nil {
+			return nil, err
+		}
+	}
 	f.prompt = slices.DeleteFunc(fs.Args(), func(arg string) bool { return arg == "" })
 	if !fs.Changed("system-prompt") {
 		f.systemPrompt = nil
@@ -111,7 +116,7 @@ func parseFlags(args []string) (*flags, error) {
 }
 
 // splitRules splits lists at commas and blanks, but not within the parentheses of a rule.
-func splitRules(lists []string) []string {
+func splitRules(lists []string) ([]string, error) {
 	var rules []string
 	for _, list := range lists {
 		depth, start := 0, 0
@@ -128,8 +133,11 @@ func splitRules(lists []string) []string {
 				start = i + 1
 			}
 		}
+		if depth > 0 { // a rule that forbids must not get lost
+			return nil, parseError(fmt.Sprintf("a parenthesis is not closed in the list of tools %q", list))
+		}
 	}
-	return rules
+	return rules, nil
 }
 
 func define(fs *pflag.FlagSet, f *flags) {

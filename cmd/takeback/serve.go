@@ -67,7 +67,10 @@ func serve(f *flags) int {
 	cfg.Conn = peer.New(os.Stdin, stdout, peer.Options{MaxFrame: host.maxFrame, Stderr: os.Stderr})
 
 	e := engine.New(*cfg)
-	ctx, stop := handleSignals(e)
+	ctx, stop := handleSignals(e, func(code int) {
+		toolset.Close() // what commands started must not outlive us unseen
+		os.Exit(code)
+	})
 	defer stop()
 	failed, err := e.Run(ctx)
 	switch {
@@ -75,6 +78,9 @@ func serve(f *flags) int {
 		return exitSIGTERM
 	case errors.Is(err, peer.ErrGone):
 		return exitHostGone
+	case err != nil:
+		fmt.Fprintf(os.Stderr, "Error: %v\n", err)
+		return exitError
 	case failed:
 		return exitError
 	}
@@ -171,7 +177,7 @@ func thinking(f *flags, host *environment) *engine.Thinking {
 // forbids altogether: the model need not hear of them.
 func chooseTools(all []engine.Tool, f *flags) []engine.Tool {
 	preset := f.tools == "default" || strings.HasPrefix(f.tools, "{") // a preset in JSON, as some clients write it
-	chosen := splitRules([]string{f.tools})
+	chosen := strings.FieldsFunc(f.tools, func(r rune) bool { return r == ',' || r == ' ' })
 	return slices.DeleteFunc(all, func(tool engine.Tool) bool {
 		name := tool.Spec().Name
 		return !preset && !slices.Contains(chosen, name) || slices.Contains(f.disallowedTools, name)
@@ -223,29 +229,38 @@ var errTerminated = errors.New("terminated")
 const exitTime = 3 * time.Second
 
 // handleSignals returns a context that SIGTERM ends. SIGINT interrupts the turn, or ends an idle
-// engine. A second signal ends the process at once.
-func handleSignals(e *engine.Engine) (context.Context, func()) {
+// engine. A signal while the last one is still being obeyed ends the process at once.
+func handleSignals(e *engine.Engine, exit func(code int)) (context.Context, func()) {
 	ctx, cancel := context.WithCancelCause(context.Background())
 	// SIGPIPE is caught so that a closed pipe is an error to handle. It is not ignored: children
 	// would inherit that, and `yes | head` would never end.
 	signals := make(chan os.Signal, 8)
 	signal.Notify(signals, os.Interrupt, syscall.SIGTERM, syscall.SIGPIPE)
 	go func() {
-		second := false
+		obeyed := make(<-chan struct{})
+		first := true
 		for s := range signals {
-			switch {
-			case s == syscall.SIGPIPE:
-			case second && s == syscall.SIGTERM:
-				os.Exit(exitSIGTERM)
-			case second:
-				os.Exit(exitError)
-			case s == syscall.SIGTERM:
-				second = true
-				cancel(errTerminated)
-				time.AfterFunc(exitTime, func() { os.Exit(exitSIGTERM) })
+			if s == syscall.SIGPIPE {
+				continue
+			}
+			code := exitError
+			if s == syscall.SIGTERM {
+				code = exitSIGTERM
+			}
+			select {
+			case <-obeyed:
 			default:
-				second = true
-				e.Interrupt()
+				if !first {
+					exit(code)
+				}
+			}
+			first = false
+			if s == syscall.SIGTERM {
+				obeyed = nil
+				cancel(errTerminated)
+				time.AfterFunc(exitTime, func() { exit(exitSIGTERM) })
+			} else {
+				obeyed = e.Interrupt()
 			}
 		}
 	}()

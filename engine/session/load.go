@@ -112,6 +112,9 @@ func (t *Transcript) conversation(chain []*record, stray map[string]protocol.Blo
 			protocol.Message
 			ID string `json:"id"`
 		}
+		if last := len(messages) - 1; r.PromptRefused && last >= 0 && messages[last].Role == "user" && prompt != "" {
+			messages = messages[:last]
+		}
 		if r.IsAPIErrorMessage || protocol.Unmarshal(r.Message, &m) != nil || len(m.Content) == 0 {
 			continue
 		}

@@ -71,6 +71,7 @@ type Transcript struct {
 	origin   Origin
 	users    map[string]bool // uuids of all lines of type user
 	discard  bool
+	torn     bool            // the last line may be there in part
 	answered map[string]bool // prompts by uuid: has the model begun to answer?
 }
 
@@ -212,6 +213,7 @@ type Line struct {
 	Message    jsontext.Value
 	IsMeta     bool // said by takeback, not by the user
 	IsAPIError bool // shown to the user, never sent to the model
+	Refused    bool // with IsAPIError: neither is the prompt before it
 }
 
 // record is a line of the file. The SDKs read the first and last 64 KiB as
@@ -227,6 +229,7 @@ type record struct {
 	Type              string         `json:"type"`
 	IsMeta            bool           `json:"isMeta,omitzero"`
 	IsAPIErrorMessage bool           `json:"isApiErrorMessage,omitzero"`
+	PromptRefused     bool           `json:"promptRefused,omitzero"`
 	Message           jsontext.Value `json:"message"`
 	UUID              string         `json:"uuid"`
 	Timestamp         string         `json:"timestamp"`
@@ -251,6 +254,7 @@ func (t *Transcript) Append(line Line) error {
 		Type:              line.Type,
 		IsMeta:            line.IsMeta,
 		IsAPIErrorMessage: line.IsAPIError,
+		PromptRefused:     line.Refused,
 		Message:           line.Message,
 		UUID:              line.UUID,
 		Timestamp:         time.Now().UTC().Format("2006-01-02T15:04:05.000Z"),
@@ -279,7 +283,12 @@ func (t *Transcript) write(r *record) error {
 		if err != nil {
 			return fmt.Errorf("encode transcript line: %w", err)
 		}
-		if _, err := t.file.Write(append(data, '\n')); err != nil {
+		if t.torn {
+			data = append([]byte{'\n'}, data...) // or this line would be lost with the one before it
+		}
+		n, err := t.file.Write(append(data, '\n'))
+		t.torn = err != nil && (t.torn || n > 0)
+		if err != nil {
 			return fmt.Errorf("append to transcript: %w", err)
 		}
 	}

@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"fmt"
 	"slices"
+	"strings"
 
 	"github.com/goccy/go-json/jsontext"
 
@@ -44,7 +45,7 @@ func (m *model) newCall(req *engine.ModelRequest) (*call, error) {
 		Model:     info.ResolvedModel,
 		MaxTokens: info.MaxOutputTokens,
 		System:    req.System,
-		Messages:  req.Messages,
+		Messages:  withoutBlanks(req.Messages),
 		Stream:    true,
 		Output:    outputConfig{Effort: req.Effort},
 	}
@@ -66,6 +67,24 @@ func (m *model) newCall(req *engine.ModelRequest) (*call, error) {
 	return &call{model: m, name: info.ResolvedModel, body: data}, nil
 }
 
+// withoutBlanks leaves out text that is all blank, which the API refuses, and messages that hold nothing else. A model
+// begins an answer with a blank line now and then.
+func withoutBlanks(messages []protocol.Message) []protocol.Message {
+	blank := func(b protocol.Block) bool {
+		return b.Type == "text" && (b.Text == nil || strings.TrimSpace(*b.Text) == "")
+	}
+	var kept []protocol.Message
+	for _, m := range messages {
+		if slices.ContainsFunc(m.Content, blank) {
+			m.Content = slices.DeleteFunc(slices.Clone(m.Content), blank)
+		}
+		if len(m.Content) > 0 {
+			kept = append(kept, m)
+		}
+	}
+	return kept
+}
+
 const cacheControl = `"cache_control"`
 
 // markForCache asks the API to keep what the next request will repeat: tools and system prompt, and
@@ -78,7 +97,6 @@ func markForCache(body *requestBody) {
 		return
 	}
 	body.System = withMark(body.System)
-	body.Messages = slices.Clone(body.Messages)
 	for i, left := len(body.Messages)-1, 2; i >= 0 && left > 0; i-- {
 		if m := &body.Messages[i]; m.Role == "user" {
 			m.Content = withMark(m.Content)
