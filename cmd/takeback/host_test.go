@@ -41,6 +41,7 @@ type launch struct {
 	config  string   // new if ""
 	stalled bool     // the host reads nothing
 	pipe    string   // a named pipe to make in the working folder
+	through []string // a command that starts what its arguments name
 }
 
 // process is a takeback with a host that notes all it says.
@@ -113,7 +114,11 @@ func start(t *testing.T, l launch) *process {
 		args = append([]string{"--output-format", "stream-json", "--verbose", "--input-format", "stream-json",
 			"--model", "script", "--permission-mode=acceptEdits", "--replay-user-messages"}, args...)
 	}
-	p.cmd = exec.Command(self, args...)
+	through := append(l.through, args...)
+	if l.through == nil {
+		through = append([]string{self}, args...)
+	}
+	p.cmd = exec.Command(through[0], through[1:]...)
 	p.cmd.Dir = p.project
 	p.cmd.Env = append([]string{
 		"TAKEBACK_TEST_IS_TAKEBACK=1", "PATH=" + os.Getenv("PATH"), "HOME=" + filepath.Dir(p.config),

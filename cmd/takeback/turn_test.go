@@ -370,10 +370,13 @@ func TestTurn_priorityNowRunsNext(t *testing.T) {
 	p.replay()
 	p.play(say("later"))
 	p.prompt(scriptOf(t, say("now")), map[string]any{"priority": "now"})
+	p.prompt(scriptOf(t, say("then")), map[string]any{"priority": "now"})
 	p.control("interrupt", nil)
 	p.result()
-	if r := p.result(); r.Result != "now" {
-		t.Errorf("next: %s", r.raw)
+	for _, want := range []string{"now", "then", "later"} {
+		if r := p.result(); r.Result != want {
+			t.Errorf("%s, want %s", r.raw, want)
+		}
 	}
 }
 
