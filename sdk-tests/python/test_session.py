@@ -35,12 +35,14 @@ only_fakeapi = pytest.mark.parametrize("model", ["fakeapi"], indirect=True)
 
 async def test_every_turn_opens_with_init(ws):
     async with ws.talk() as c:
-        for turn in (await c.turn(script(say("one"))), await c.turn(script(say("two")))):
+        for turn in (await c.turn(script({"echo": "tools"})), await c.turn(script({"echo": "tools"}))):
             assert [is_init(m) for m in turn].count(True) == 1
             assert is_init(turn[0])
             init = turn[0].data
             assert init["cwd"] == str(ws.cwd)
-            assert sorted(init["tools"]) == ["Bash", "Edit", "Read", "Write"]
+            # The tools that the model is told of, and no others.
+            assert init["tools"] == heard(turn)
+            assert {"Bash", "Edit", "Read", "Write"} <= set(init["tools"])
             assert init["permissionMode"] == "acceptEdits"
             assert init["model"] and isinstance(init["model"], str)
             assert init["claude_code_version"].startswith("2.1.332")
