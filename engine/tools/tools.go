@@ -46,7 +46,7 @@ func New(opts Options) *Set {
 
 // Tools lists the tools, in the order in which the model is told of them.
 func (s *Set) Tools() []engine.Tool {
-	return []engine.Tool{bashTool{s}, readTool{s}, editTool{s}, writeTool{s}, notebookEditTool{s}}
+	return []engine.Tool{bashTool{s}, globTool{s}, grepTool{s}, readTool{s}, editTool{s}, writeTool{s}, notebookEditTool{s}}
 }
 
 // Forget drops what the model has seen of the files at paths: after a rewind it
