@@ -36,6 +36,7 @@ type Config struct {
 	DisallowedTools []string // rules
 	Folders         []string // absolute; files there are treated like those in Cwd
 	AskHost         bool     // the host answers can_use_tool
+	Private         []string // absolute; folders of takeback's own, which no tool may write to
 	SystemPrompt    *string
 	AppendPrompt    string
 	Thinking        *Thinking
@@ -81,16 +82,17 @@ type Engine struct {
 	inputs       map[string]*schemas.Schema // of the tools, by name
 	inputEnd     chan struct{}
 
-	ctx    context.Context // ends with Run
-	stop   context.CancelFunc
-	queue  []*prompt
-	turn   *turn           // the one that runs or is about to; nil if none
-	seen   map[string]bool // uuids of the prompts of this process
-	talk   *conversation   // lent to the turn that runs
-	eof    bool
-	quit   bool // asked to stop while idle
-	ending bool // no turn starts any more
-	failed bool // the last result was an error
+	ctx        context.Context // ends with Run
+	stop       context.CancelFunc
+	queue      []*prompt
+	behindNext []func()        // requests to serve once the next turn has its checkpoint
+	turn       *turn           // the one that runs or is about to; nil if none
+	seen       map[string]bool // uuids of the prompts of this process
+	talk       *conversation   // lent to the turn that runs
+	eof        bool
+	quit       bool // asked to stop while idle
+	ending     bool // no turn starts any more
+	failed     bool // the last result was an error
 }
 
 // New makes an engine. Nothing happens before Run.

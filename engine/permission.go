@@ -30,6 +30,7 @@ type permissions struct {
 	bypassAllowed bool
 	rules         map[string][]rule // by behavior: allow, deny, ask
 	folders       []string          // where files may be worked on: the working directory first
+	private       []string          // where no tool may write
 }
 
 func newPermissions(cfg Config) *permissions {
@@ -38,6 +39,7 @@ func newPermissions(cfg Config) *permissions {
 		bypassAllowed: cfg.BypassAllowed,
 		rules:         map[string][]rule{},
 		folders:       append([]string{cfg.Cwd}, cfg.Folders...),
+		private:       cfg.Private,
 	}
 	if p.mode == "" {
 		p.mode = ModeDefault
@@ -100,6 +102,10 @@ func (p *permissions) decide(tool string, a Access) decision {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	cwd := p.folders[0]
+	in := func(folder string) bool { return within(folder, a.Path) }
+	if a.Kind == Edit && slices.ContainsFunc(p.private, in) {
+		return decision{outcome: denied, reason: fmt.Sprintf("%s was not run: %s belongs to takeback itself, which keeps the file history and the conversation there.", tool, a.Path)}
+	}
 	if r, ok := p.match("deny", tool, a); ok {
 		return decision{outcome: denied, reason: fmt.Sprintf("%s was not run: the rule %s forbids it.", tool, r)}
 	}
@@ -109,9 +115,9 @@ func (p *permissions) decide(tool string, a Access) decision {
 	if _, ok := p.match("allow", tool, a); ok {
 		return decision{outcome: allowed}
 	}
-	inside := a.Path == "" || slices.ContainsFunc(p.folders, func(folder string) bool { return within(folder, a.Path) })
+	inside := a.Path == "" || slices.ContainsFunc(p.folders, in)
 	switch {
-	case p.mode == ModeBypass, a.Kind == Read && inside, p.mode == ModeAcceptEdits && a.Kind == Edit && inside:
+	case p.mode == ModeBypass, a.Kind == Read && inside, p.mode == ModeAcceptEdits && a.Kind == Edit && inside && !runsCode(a.Path):
 		return decision{outcome: allowed}
 	case p.mode == ModePlan && a.Kind != Read:
 		return decision{outcome: denied, reason: fmt.Sprintf("%s was not run: in plan mode nothing is changed. Tell the user what you would do.", tool)}
@@ -123,6 +129,9 @@ func (p *permissions) decide(tool string, a Access) decision {
 			reason:      fmt.Sprintf("%s is outside the working directory %s.", a.Path, cwd),
 			suggestions: suggest(p.mode, tool, a, false),
 		}
+	}
+	if p.mode == ModeAcceptEdits && a.Kind == Edit {
+		return decision{outcome: asks, reasonType: "safetyCheck", reason: fmt.Sprintf("%s is a file that other programs run or obey.", a.Path)}
 	}
 	return decision{
 		outcome: asks, reasonType: "mode",
@@ -144,6 +153,19 @@ func (p *permissions) match(behavior, tool string, a Access) (rule, bool) {
 		}
 	}
 	return rule{}, false
+}
+
+// runsCode tells of files through which an edit becomes a command: hooks and settings of version
+// control, of agents and of shells. To accept edits is not to accept those.
+func runsCode(path string) bool {
+	path = resolve(path)
+	switch filepath.Base(path) {
+	case ".mcp.json", ".gitconfig", ".gitmodules", ".bashrc", ".bash_profile", ".profile", ".zshrc", ".zprofile", ".zshenv", ".envrc":
+		return true
+	}
+	return slices.ContainsFunc(strings.Split(path, string(filepath.Separator)), func(part string) bool {
+		return slices.Contains([]string{".git", ".hg", ".svn", ".jj", ".claude", ".vscode", ".idea", ".husky"}, strings.ToLower(part))
+	})
 }
 
 // within tells whether path lies in folder once links are resolved. What does not exist

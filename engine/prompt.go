@@ -93,6 +93,11 @@ func (e *Engine) startNext() {
 		}
 		go t.run()
 	})
+	serve := e.behindNext
+	e.behindNext = nil
+	for _, request := range serve {
+		request()
+	}
 }
 
 // turnEnded is posted by the turn as the last thing it does.

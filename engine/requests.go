@@ -105,12 +105,21 @@ func (e *Engine) modelList() []map[string]any {
 	return list
 }
 
-// interrupt stops the turn that runs or is about to start. What is queued behind it stays.
+// interrupt stops the turn that runs or is about to start. What is queued behind it stays, unless
+// the host wants that gone too.
 func (e *Engine) interrupt(r *peer.Request) {
+	req := fields[struct {
+		CancelQueued bool `json:"cancel_queued"`
+	}](r)
 	e.interruptTurn()
 	queued := []string{}
 	for _, p := range e.queue {
 		queued = append(queued, p.UUID)
+	}
+	if req.CancelQueued {
+		e.setQueue(nil)
+		e.reply(r, map[string]any{"still_queued": []string{}, "cancelled": queued})
+		return
 	}
 	e.reply(r, map[string]any{"still_queued": queued})
 }

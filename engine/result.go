@@ -42,7 +42,7 @@ func (t *turn) failure(why string) *protocol.Result {
 }
 
 func (t *turn) notRecorded() *protocol.Result {
-	return t.failure("The session's transcript cannot be written, so the turn was ended: " + t.recordErr.Error())
+	return t.failure(fmt.Sprintf("The session's transcript cannot be written, so the turn was ended (%v). --no-session-persistence runs without one.", t.recordErr))
 }
 
 // apiFailure is how the SDKs expect to hear that the model could not answer: as

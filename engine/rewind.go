@@ -22,6 +22,11 @@ const (
 
 // rewindFiles has the files goroutine plan or carry out a rewind, and answer.
 func (e *Engine) rewindFiles(r *peer.Request) {
+	if e.turn != nil && e.turn.resultSent && len(e.queue) > 0 {
+		// To the host the next prompt's turn has begun: its checkpoint comes first.
+		e.behindNext = append(e.behindNext, func() { e.rewindFiles(r) })
+		return
+	}
 	req := fields[struct {
 		UserMessageID *string `json:"user_message_id"`
 		DryRun        bool    `json:"dry_run"`

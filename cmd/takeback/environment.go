@@ -2,6 +2,7 @@ package main
 
 import (
 	"os"
+	"os/user"
 	"path/filepath"
 	"slices"
 	"strconv"
@@ -50,8 +51,11 @@ func readEnvironment() *environment {
 		env.cwd = real
 	}
 	if env.configDir != "" {
+		if abs, err := filepath.Abs(env.configDir); err == nil {
+			env.configDir = abs
+		}
 		env.projectDirName = os.Getenv("CLAUDE_CODE_PROJECT_DIR_NAME")
-	} else if home, err := os.UserHomeDir(); err == nil {
+	} else if home := homeDir(); home != "" {
 		env.configDir = filepath.Join(home, ".claude")
 	}
 	if env.entrypoint == "sdk-ts" {
@@ -64,6 +68,17 @@ func readEnvironment() *environment {
 		env.stateEvents = engine.HostOnlyStateEvents
 	}
 	return env
+}
+
+// homeDir is "" where there is none: an environment without HOME, and a user whom the system does not know.
+func homeDir() string {
+	if home, err := os.UserHomeDir(); err == nil {
+		return home
+	}
+	if u, err := user.Current(); err == nil {
+		return u.HomeDir
+	}
+	return ""
 }
 
 // isSet tells whether a switch is on. The SDKs write "true" or "1".

@@ -64,9 +64,16 @@ var accepted = struct{ withValue, withoutValue []string }{
 	},
 }
 
+// unsupportedFlag is a refused flag. SDKs pass it for an option, so their users must see why it fails.
+type unsupportedFlag string
+
+func (u unsupportedFlag) Error() string {
+	return fmt.Sprintf("--%s is not supported by this version of takeback. Leave it out", string(u))
+}
+
 // refused are flags that choose which session is used, or whether it is kept. To ignore one
 // would write where the host said not to, so they end the start until they work.
-var refused = []string{"from-pr", "resume-drops-turn", "resume-session-at", "sdk-url", "worktree"}
+var refused = []string{"resume-drops-turn", "resume-session-at", "sdk-url"}
 
 // aliases are second spellings.
 var aliases = map[string]string{
@@ -182,6 +189,10 @@ func define(fs *pflag.FlagSet, f *flags) {
 	for _, name := range accepted.withoutValue {
 		fs.Bool(name, false, "")
 	}
+	for _, name := range []string{"worktree", "from-pr"} {
+		fs.StringArray(name, nil, "")
+		fs.Lookup(name).NoOptDefVal = "yes"
+	}
 	for _, name := range refused {
 		fs.StringArray(name, nil, "")
 	}
@@ -208,7 +219,7 @@ func asParseError(err error) error {
 func (f *flags) check(fs *pflag.FlagSet) error {
 	for _, name := range refused {
 		if fs.Changed(name) {
-			return fmt.Errorf("--%s is not supported by this version of takeback. Leave it out", name)
+			return unsupportedFlag(name)
 		}
 	}
 	if f.rewindFiles != nil {

@@ -40,7 +40,10 @@ func run(args []string) int {
 	}
 	f, err := parseFlags(args)
 	var unreadable parseError
+	var unsupported unsupportedFlag
 	switch {
+	case errors.As(err, &unsupported):
+		return startFailed(os.Stdout, f, err)
 	case errors.As(err, &unreadable):
 		fmt.Fprintf(os.Stderr, "error: %v\n", err)
 		return exitError

@@ -92,7 +92,6 @@ func TestProcess_refusals(t *testing.T) {
 		{append(io, "--session-id", "x"), "Error: Invalid session ID. Must be a valid UUID.\n"},
 		{append(io, "--permission-mode", "yolo"), "Error: --permission-mode cannot be \"yolo\""},
 		{append(io, "-p"), "Error: When using --print, --output-format=stream-json requires --verbose\n"},
-		{append(io, "--resume-drops-turn="), "Error: --resume-drops-turn is not supported"},
 		{append(io, "--", "a prompt"), "Error: prompts come as JSON lines on stdin"},
 		{nil, "Error: takeback speaks JSON lines with an agent SDK"},
 	} {
@@ -119,6 +118,26 @@ func TestProcess_startFailuresAreResults(t *testing.T) {
 	second := start(t, launch{config: first.config, project: first.project, args: []string{"--session-id=" + id}})
 	if r := second.result(); !strings.Contains(r.Errors[0], "already in use") {
 		t.Errorf("%s", r.raw)
+	}
+}
+
+func TestProcess_unsupportedFlagsAreResultsToo(t *testing.T) {
+	p := start(t, launch{args: []string{"--resume-drops-turn="}})
+	if r := p.result(); !strings.Contains(r.Errors[0], "--resume-drops-turn is not supported") {
+		t.Errorf("%s", r.raw)
+	}
+	if code := p.wait(); code != 1 || !strings.HasPrefix(p.stderr.String(), "Error: --resume-drops-turn") {
+		t.Errorf("exit %d: %s", code, p.stderr.String())
+	}
+}
+
+func TestProcess_withoutHome(t *testing.T) {
+	p := start(t, launch{env: []string{"CLAUDE_CONFIG_DIR=", "HOME="}})
+	p.prompt("")
+	p.result()
+	p.end()
+	if left, err := os.ReadDir(p.project); err != nil || len(left) > 0 {
+		t.Errorf("in the workspace: %v, %v", left, err)
 	}
 }
 

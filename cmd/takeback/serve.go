@@ -46,6 +46,9 @@ func serve(f *flags) int {
 	}
 	defer closeLog()
 
+	if host.configDir == "" {
+		return startFailed(stdout, f, errors.New("there is no home folder to keep sessions in: set CLAUDE_CONFIG_DIR"))
+	}
 	transcript, err := openTranscript(f, host)
 	if err != nil {
 		return startFailed(stdout, f, err)
@@ -118,6 +121,7 @@ func configure(f *flags, host *environment, log *slog.Logger) (*engine.Config, e
 		AllowedTools:    f.allowedTools,
 		DisallowedTools: f.disallowedTools,
 		Folders:         folders,
+		Private:         []string{filepath.Join(host.configDir, "takeback"), filepath.Join(host.configDir, "projects")},
 		AskHost:         f.permissionPromptTool == "stdio" && f.permissionPrompts != "none",
 		SystemPrompt:    system,
 		AppendPrompt:    appended,

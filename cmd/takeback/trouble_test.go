@@ -147,7 +147,7 @@ func TestTrouble_terminatedTurnIsRecorded(t *testing.T) {
 	p.wait()
 	data, err := os.ReadFile(p.transcripts()[0])
 	must(t, err)
-	if lines := strings.Split(strings.TrimSpace(string(data)), "\n"); !strings.Contains(lines[len(lines)-1], "[Request interrupted by user]") {
+	if lines := strings.Split(strings.TrimSpace(string(data)), "\n"); !strings.Contains(lines[len(lines)-1], "[Request interrupted by user") {
 		t.Errorf("last line: %s", lines[len(lines)-1])
 	}
 }

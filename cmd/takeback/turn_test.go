@@ -206,6 +206,35 @@ func TestTurn_interrupt(t *testing.T) {
 	})
 }
 
+func TestTurn_interruptWithWhatIsQueued(t *testing.T) {
+	p := start(t, launch{})
+	p.play(hang())
+	p.replay()
+	first, second := p.play(write("a.txt", "x")), p.play(write("b.txt", "x"))
+	r := p.control("interrupt", map[string]any{"cancel_queued": true})
+	if want := fmt.Sprintf(`{"cancelled":["%s","%s"],"still_queued":[]}`, first, second); string(r.Response) != want {
+		t.Errorf("%s, want %s", r.Response, want)
+	}
+	p.result()
+	p.do(say("the next"))
+	p.absent("a.txt")
+	p.absent("b.txt")
+}
+
+// The history is not for the agent to write to, whatever the mode.
+func TestTurn_ownFilesArePrivate(t *testing.T) {
+	project := t.TempDir()
+	p := start(t, launch{project: project, config: project + "/.config", args: []string{"--dangerously-skip-permissions"}})
+	p.do(write("a.txt", "x"), say("done"))
+	journal := ".config/takeback/" + p.all()[0].SessionID + "/journal"
+	p.play(read(journal), write(journal, "gone"), say("done"))
+	p.toolResult()
+	if text, isError := p.toolResult(); !isError || !strings.Contains(text, "belongs to takeback") {
+		t.Errorf("%q", text)
+	}
+	p.result()
+}
+
 func TestTurn_controlIsServedWhileItRuns(t *testing.T) {
 	p := start(t, launch{})
 	p.play(hang())
@@ -240,6 +269,10 @@ func TestTurn_permissionModes(t *testing.T) {
 		{"acceptEdits", write(outside, "x"), false},
 		{"acceptEdits", write("link/new.txt", "x"), false},
 		{"acceptEdits", read(outside), false},
+		{"acceptEdits", write(".git/hooks/pre-commit", "x"), false},
+		{"acceptEdits", write("sub/.claude/settings.json", "x"), false},
+		{"acceptEdits", write(".bashrc", "x"), false},
+		{"bypassPermissions", write(".bashrc", "x"), true},
 		{"acceptEdits", bash("true"), false},
 		{"plan", write("new.txt", "x"), false},
 		{"dontAsk", write("new.txt", "x"), false},
