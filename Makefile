@@ -24,7 +24,7 @@ VET_OS    := linux darwin windows
 STATICCHECK := honnef.co/go/tools/cmd/staticcheck@v0.8.2
 
 .DEFAULT_GOAL := help
-.PHONY: help build demo test lint cross test-go test-node test-python clean
+.PHONY: help build demo test lint cross test-go test-node test-python bench clean
 
 help:
 	@echo 'make build        the executable, at .bin/takeback'
@@ -35,6 +35,7 @@ help:
 	@echo 'make test-go      the Go tests, with the race detector where a C compiler is'
 	@echo 'make test-node    the TypeScript SDK against the executable'
 	@echo 'make test-python  the Python SDK against the executable'
+	@echo 'make bench        speed and size, as a host sees them'
 	@echo 'make clean        remove what these made'
 
 build:
@@ -102,6 +103,10 @@ $(PY_DIR)/.venv/.installed: $(PY_DIR)/requirements.txt $(PY_DIR)/requirements-bu
 	$(VENV_PY) -m pip --disable-pip-version-check install -q --require-hashes -r $(PY_DIR)/requirements-build.txt
 	$(VENV_PY) -m pip --disable-pip-version-check install -q --require-hashes --no-build-isolation -r $(PY_DIR)/requirements.txt
 	@touch '$@'
+
+# Figures worth something need a machine that does nothing else.
+bench: build
+	$(GO) run ./sdk-tests/bench $(BENCH_FLAGS) $(BIN)
 
 clean:
 	rm -rf .bin $(NODE_DIR)/node_modules $(PY_DIR)/.venv $(PY_DIR)/.pytest_cache
