@@ -51,6 +51,7 @@ type ModelError struct {
 	Kind    string // as the SDKs name it: authentication_failed, billing_error, rate_limit, overloaded, invalid_request, model_not_found, server_error, unknown
 	Status  int    // HTTP status, 0 if none came
 	Refused bool   // the request was at fault: the same conversation would be refused again
+	TooLong bool   // since the conversation does not fit the model's window
 	Message string // a sentence for the user, with what to do next
 	Err     error
 }

@@ -57,6 +57,9 @@ func (t *turn) apiFailure(failure *ModelError) *protocol.Result {
 	}, failure)
 	r := t.sum()
 	r.Subtype, r.IsError, r.Result, r.TerminalReason = "success", true, &failure.Message, "api_error"
+	if failure.TooLong {
+		r.TerminalReason = "prompt_too_long"
+	}
 	if failure.Status != 0 {
 		r.APIErrorStatus = &failure.Status
 	}

@@ -63,6 +63,16 @@ func TestTrouble_refusedPrompt(t *testing.T) {
 	}
 }
 
+func TestTrouble_conversationTooLong(t *testing.T) {
+	p := onAPI(t)
+	p.do(say("before"))
+	p.play(map[string]any{"error": map[string]any{"status": 400, "type": "invalid_request_error", "message": "prompt is too long: 250000 tokens > 200000 maximum"}})
+	if r := p.result(); r.Terminal != "prompt_too_long" || !strings.HasPrefix(r.Result, "Prompt is too long") {
+		t.Errorf("%s", r.raw)
+	}
+	p.do(say("a shorter one fits"))
+}
+
 // A full disk costs the lines that had no room, and says so.
 func TestTrouble_transcriptCannotGrow(t *testing.T) {
 	self, err := os.Executable()

@@ -96,7 +96,11 @@ func (c *call) explain(status int, e apiError) engine.ModelError {
 	default:
 		kind, message = "invalid_request", fmt.Sprintf("%s refused the request for %s (status %d%s). Go back to an earlier message, or start a new session.", c.host, c.name, status, said)
 	}
-	return engine.ModelError{Kind: kind, Status: status, Message: message, Refused: kind == "invalid_request"}
+	return engine.ModelError{
+		Kind: kind, Status: status, Message: message,
+		Refused: kind == "invalid_request",
+		TooLong: status == 413 || status == 400 && overflows(e.Message),
+	}
 }
 
 // overflows recognises a conversation that does not fit the context window: the API has no type of
