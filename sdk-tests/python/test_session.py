@@ -2,6 +2,7 @@
 
 import logging
 
+import anyio
 import pytest
 from claude_agent_sdk import (
     AssistantMessage,
@@ -182,6 +183,27 @@ async def test_to_resume_what_is_not_there_is_an_error_that_says_so(ws):
         await ws.ask("hello", resume=nobody)
     assert sentence in str(caught.value)
     assert ws.stderr == [f"Error: {sentence}"]
+    ws.stderr.clear()
+
+
+@only_script
+async def test_an_error_at_the_start_waits_for_a_slow_host(ws):
+    """The SDK's first line goes out once it has started its readers. A process that has ended by
+    then is "Cannot write to terminated process", and the reason is lost."""
+    nobody = "11111111-2222-4333-8444-555555555555"
+    told = []
+
+    async def ask():
+        with pytest.raises(Exception) as caught:
+            await ws.ask("hello", resume=nobody)
+        told.append(str(caught.value))
+
+    # Many at once make this host slow.
+    async with anyio.create_task_group() as hosts:
+        for _ in range(15):
+            hosts.start_soon(ask)
+    assert set(told) == {f"Claude Code returned an error result: No conversation found with session ID: {nobody} (exit code: 1)"}
+    assert len(told) == 15
     ws.stderr.clear()
 
 
