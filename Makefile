@@ -72,7 +72,7 @@ test-go:
 	  CGO_ENABLED=1 $(GO) test -race -count=1 $(GO_TEST_FLAGS) ./...; \
 	else \
 	  echo "*** No C compiler ($${cc:-none named by go env CC}): the Go tests run WITHOUT the race detector."; \
-	  $(GO) test -count=1 $(GO_TEST_FLAGS) ./...; \
+	  CGO_ENABLED=0 $(GO) test -count=1 $(GO_TEST_FLAGS) ./...; \
 	fi
 
 test-node: build $(FAKEAPI) $(NODE_DIR)/node_modules/.installed

@@ -6,12 +6,12 @@ import { assertWentWell, isInit, isReplay, isResult, promptUUID, saidBy, toolRes
 import { cut, echo, fail, hang, say, script, tool, write } from '../script.mjs'
 
 /** A failed turn as the SDKs expect it: an assistant's words with `error`, then a success that is an error. */
-function assertFailed(turn, { kind, status }) {
+function assertFailed(turn, { kind, status, reason = 'api_error' }) {
   const result = turn.at(-1)
   assert.equal(result.type, 'result')
   assert.equal(result.subtype, 'success')
   assert.equal(result.is_error, true)
-  assert.equal(result.terminal_reason, 'api_error')
+  assert.equal(result.terminal_reason, reason)
   assert.equal(result.api_error_status, status)
   const told = turn.filter((m) => m.type === 'assistant').at(-1)
   assert.equal(told.error, kind)
@@ -27,7 +27,6 @@ const statuses = [
   { status: 402, kind: 'billing_error' },
   { status: 403, kind: 'authentication_failed' },
   { status: 404, kind: 'model_not_found' },
-  { status: 413, kind: 'invalid_request' },
 ]
 
 recipe('4xx: told at once, and the next turn works', async (ws) => {
@@ -41,6 +40,15 @@ recipe('4xx: told at once, and the next turn works', async (ws) => {
   assertWentWell(next)
   await c.end()
 })
+
+recipe('a conversation that does not fit: told as what it is', async (ws) => {
+  const c = ws.talk()
+  const tooLong = { kind: 'invalid_request', reason: 'prompt_too_long' }
+  assertFailed(await c.turn(script(fail(413))), { status: 413, ...tooLong })
+  assertFailed(await c.turn(script(fail(400, { message: 'prompt is too long: 2 > 1' }))), { status: 400, ...tooLong })
+  assertWentWell(await c.turn(script(say('And on.'))))
+  await c.end()
+}, [models.fakeapi])
 
 const busy = [
   { status: 429, kind: 'rate_limit' },
