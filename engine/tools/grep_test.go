@@ -81,6 +81,9 @@ func TestGrep_modes(t *testing.T) {
 		{args{"pattern": "foo", "path": "a/x.log"}, "Found 1 file\na/x.log"},
 		{args{"pattern": "fó", "output_mode": "content"}, "UTF-16:1:fó"},
 		{args{"pattern": "x", "output_mode": "content", "glob": "legacy"}, "legacy:1:caf\uFFFD x"},
+		{args{"pattern": `\x{FFFD}`, "output_mode": "count"}, "legacy:1\nMatches: 1, files: 1."},
+		{args{"pattern": "É|é", "-i": true}, "No files found"},
+		{args{"pattern": "Ó", "-i": true}, "Found 1 file\nUTF-16"},
 		{args{"pattern": `f\u006Fo`, "type": "go"}, "Found 1 file\na/b.go"},
 		{args{"pattern": `(?<name>f)oo\b`, "type": "go"}, "Found 1 file\na/b.go"},
 		{args{"pattern": "interface{}|foo\\(\\) \\{", "type": "go"}, "Found 1 file\na/b.go"},
@@ -229,7 +232,7 @@ func TestGrep_long(t *testing.T) {
 	}
 
 	// NUL behind the first block: what is in front of it counts.
-	b.put("late", "needle\n"+strings.Repeat("x\n", blockSize)+"\x00\nneedle\n")
+	b.put("late", "needle\n"+strings.Repeat("x\n", blockSize)+"\x00\nneedle\n"+strings.Repeat("needle\n", blockSize))
 	if text, _ = b.grep(args{"pattern": "needle", "output_mode": "count", "path": "late"}); text != "late:1\nMatches: 1, files: 1." {
 		t.Errorf("%q", text)
 	}
@@ -257,7 +260,7 @@ func TestGrep_asGrep(t *testing.T) {
 	), 0, 30)
 	rapid.Check(t, func(r *rapid.T) {
 		pattern := rapid.SampledFrom([]string{
-			"foo", "^foo$", "foo|bar", "(foo|bar)+ ", "^$", "[a-z]+_[0-9]", "o{2}", "x$", "^x{3}$", "y?foo", "b?", "(a|b)[.]", "é", "FOO", "^.oo", "foo.*bar", "nothing",
+			"foo", "^foo$", "foo|bar", "(foo|bar)+ ", "^$", "[a-z]+_[0-9]", "o{2}", "x$", "^x{3}$", "y?foo", "b?", "(a|b)[.]", "é", "FOO", "^.oo", "foo.*bar", "foo|b?x", "nothing",
 		}).Draw(r, "pattern")
 		before, after := rapid.IntRange(0, 4).Draw(r, "before"), rapid.IntRange(0, 4).Draw(r, "after")
 		fold := rapid.Bool().Draw(r, "fold")
@@ -313,6 +316,16 @@ func numbered(out string) []string {
 		lines = append(lines, line)
 	}
 	return lines
+}
+
+// A place that is not the beginning of a file, with long lines in front: the context is bounded, the match is not lost.
+func TestGrep_longContext(t *testing.T) {
+	b := newBench(t, nil)
+	b.put("a", strings.Repeat(strings.Repeat("x", blockSize)+"\n", 5)+"needle\n")
+	text, _ := b.grep(args{"pattern": "needle", "output_mode": "content", "-B": 1000})
+	if lines := strings.Split(text, "\n"); lines[len(lines)-1] != "a:6:needle" || len(lines) > 6 {
+		t.Errorf("%s", shorten(text))
+	}
 }
 
 // The answer depends on nothing but the files, and the search ends early.

@@ -55,10 +55,6 @@ func newMatcher(pattern string, ignoreCase, multiline bool) (*matcher, error) {
 		if m.fold && !l.fold {
 			l = foldable(l.text)
 		}
-		if l.text == "" {
-			m.needles = nil
-			break
-		}
 		m.needles = append(m.needles, []byte(l.text))
 	}
 	return m, nil

@@ -114,3 +114,62 @@ func gitVisible(t *testing.T, root string) []string {
 	slices.Sort(found)
 	return found
 }
+
+// What git does not decide, as ripgrep does it.
+func TestIgnore_files(t *testing.T) {
+	b := newBench(t, nil)
+	b.tree("repo/sub/a", "repo/sub/a.log", "repo/sub/b.log", "repo/sub/c.tmp", "repo/sub/inner/a.log", "repo/sub/inner/c.tmp", "repo/out/x")
+	for _, dir := range []string{"repo/.git/info", "repo/sub/inner/.git"} {
+		if err := os.MkdirAll(b.path(dir), 0o755); err != nil {
+			t.Fatal(err)
+		}
+	}
+	b.put(".gitignore", "a\n")                // above the repository: not its business
+	b.put(".rgignore", "d.tmp\n")             // but this is
+	b.put("repo/.gitignore", "*.log\nout/\n") // not of the repository inside
+	b.put("repo/.git/info/exclude", "c.tmp\n")
+	b.put("repo/sub/.ignore", "!b.log\n") // stronger than .gitignore, wherever that is
+	b.put("repo/sub/.gitignore", "b.log\n")
+	b.put("repo/sub/d.tmp", "")
+	for root, want := range map[string][]string{
+		"repo/sub": {".gitignore", ".ignore", "a", "b.log", "inner/a.log", "inner/c.tmp"},
+		"repo":     {".gitignore", "sub/.gitignore", "sub/.ignore", "sub/a", "sub/b.log", "sub/inner/a.log", "sub/inner/c.tmp"},
+		"repo/out": {"x"}, // it was named
+	} {
+		if got := visible(t, b.path(root)); !slices.Equal(got, want) {
+			t.Errorf("%s: %q, want %q", root, got, want)
+		}
+	}
+	// Outside any repository, a .gitignore counts from the searched folder on.
+	b.put("repo/out/.gitignore", "*.log\n")
+	b.tree("plain/sub/a.log", "plain/sub/b.log")
+	b.put("plain/.gitignore", "a.log\n")
+	if got := visible(t, b.path("plain/sub")); !slices.Equal(got, []string{"a.log", "b.log"}) {
+		t.Errorf("%q", got)
+	}
+	if got := visible(t, b.path("plain")); !slices.Equal(got, []string{".gitignore", "sub/b.log"}) {
+		t.Errorf("%q", got)
+	}
+}
+
+func TestWalk_troubles(t *testing.T) {
+	w := &walk{pick: func(string, func() bool) bool { return true }}
+	if err := w.run(t.Context(), filepath.Join(t.TempDir(), "missing")); err != nil || w.unreadable.Load() != 1 {
+		t.Errorf("%v, unreadable: %d", err, w.unreadable.Load())
+	}
+
+	// A panic comes out where the engine catches it, and not in a worker, where it would end the process.
+	b := newBench(t, nil)
+	b.tree("a", "b/c", "d/e")
+	defer func() {
+		if p := recover(); p == nil || !strings.Contains(p.(string), "TestWalk_troubles") {
+			t.Errorf("recovered %v", p)
+		}
+	}()
+	w = &walk{
+		pick:  func(string, func() bool) bool { return true },
+		visit: func(string, []os.DirEntry) { panic("trouble") },
+	}
+	w.run(t.Context(), b.dir)
+	t.Error("no panic")
+}

@@ -69,6 +69,8 @@ const notebook44 = "{\r\n\t\"nbformat\" : 4,\r\n\t\"nbformat_minor\" : 4,\r\n\t\
 
 const compact = `{"nbformat":4,"nbformat_minor":2,"metadata":{},"cells":[{"cell_type":"code","metadata":{},"source":["a"],"outputs":[],"execution_count":1}]}`
 
+const inLine = `{"cells": [{"cell_type": "markdown", "attachments": {"a": 1}, "source": "a"}, {"cell_type": "raw", "source": "b"}], "nbformat": 4, "nbformat_minor": 4}`
+
 const withoutCells = "{\n  \"cells\": [],\n  \"metadata\": {},\n  \"nbformat\": 4,\n  \"nbformat_minor\": 4\n}\n"
 
 // A passage of the notebook and what it becomes: all other bytes stay.
@@ -106,6 +108,14 @@ func TestNotebookEdit(t *testing.T) {
 			"[\r\n\t\t{", "[\r\n\t\t{\r\n\t\t\t\"cell_type\" : \"markdown\",\r\n\t\t\t\"metadata\" : {},\r\n\t\t\t\"source\" : \"a\\nb\"\r\n\t\t},\r\n\t\t{"},
 		{"insert compact", compact, args{"new_source": "# A", "cell_type": "markdown", "edit_mode": "insert"},
 			`"cells":[`, `"cells":[{"cell_type":"markdown","metadata":{},"source":["# A"]},`},
+		{"insert in line", inLine, args{"cell_id": "0", "new_source": "c", "cell_type": "markdown", "edit_mode": "insert"},
+			`"a"}, `, `"a"}, {"cell_type": "markdown", "metadata": {}, "source": "c"}, `},
+		{"insert first in line", inLine, args{"new_source": "c", "cell_type": "markdown", "edit_mode": "insert"},
+			`[`, `[{"cell_type": "markdown", "metadata": {}, "source": "c"}, `},
+		{"delete first in line", inLine, args{"cell_id": "0", "edit_mode": "delete"},
+			`{"cell_type": "markdown", "attachments": {"a": 1}, "source": "a"}, `, ""},
+		{"attachments", inLine, args{"cell_id": "0", "new_source": "x", "cell_type": "code"},
+			`"markdown", "attachments": {"a": 1}, "source": "a"`, `"code", "execution_count": null, "outputs": [], "source": "x"`},
 		{"insert the first one", withoutCells, args{"new_source": "# A", "cell_type": "markdown", "edit_mode": "insert"},
 			`[]`, "[\n    {\n      \"cell_type\": \"markdown\",\n      \"metadata\": {},\n      \"source\": [\n        \"# A\"\n      ]\n    }\n  ]"},
 		{"delete first", notebook45, args{"cell_id": "intro", "edit_mode": "delete"},
