@@ -5,9 +5,9 @@ import fs from 'node:fs'
 import net from 'node:net'
 import path from 'node:path'
 import { models, recipe } from '../harness.mjs'
-import { refused, rewound, run } from '../commandline.mjs'
+import { rewound, run } from '../commandline.mjs'
 import { assertWentWell, isInit, promptUUID, toolResults } from '../frames.mjs'
-import { bash, edit, read, script, write } from '../script.mjs'
+import { edit, read, script, write } from '../script.mjs'
 import { listTree } from '../tree.mjs'
 
 const DEADLINE_MS = 5_000
@@ -146,7 +146,7 @@ recipe('k: a socket', async (ws) => {
   await c.end()
 }, [models.script])
 
-/** Folders with files that the session changed and made; `inner` lies two deep. */
+/** Folders with files that the session changed, and one it made; `inner` lies two deep. */
 async function changedInFolders(ws) {
   ws.put('folder/a.txt', 'v0\n')
   ws.put('folder/inner/b.txt', 'v0\n')
@@ -154,7 +154,7 @@ async function changedInFolders(ws) {
   const c = ws.talk()
   const turn = await c.turn(script(
     ...['folder/a.txt', 'folder/inner/b.txt', 'stays.txt'].flatMap((name) => [read(name), edit(name, 'v0', 'v1')]),
-    write('folder/made/c.txt', 'c\n'),
+    write('folder/c.txt', 'c\n'),
   ))
   assertWentWell(turn)
   return { c, id: promptUUID(turn) }
@@ -170,7 +170,7 @@ for (const [what, target] of Object.entries({
     const elsewhere = path.join(ws.root, target)
     fs.renameSync(ws.path('folder'), path.join(ws.root, 'moved'))
     if (target === 'look-alike') {
-      for (const name of ['a.txt', 'inner/b.txt', 'made/c.txt']) {
+      for (const name of ['a.txt', 'inner/b.txt', 'c.txt']) {
         fs.mkdirSync(path.dirname(path.join(elsewhere, name)), { recursive: true })
         fs.writeFileSync(path.join(elsewhere, name), 'precious\n')
       }
@@ -191,27 +191,56 @@ for (const [what, target] of Object.entries({
     fs.unlinkSync(ws.path('folder'))
     fs.renameSync(path.join(ws.root, 'moved'), ws.path('folder'))
     assert.equal((await inTime(c.rewind(id), 'the second rewind')).skippedLinks, 0)
-    assert.deepEqual([ws.bytes('folder/a.txt').toString(), ws.bytes('folder/inner/b.txt').toString(), ws.exists('folder/made')], ['v0\n', 'v0\n', false])
+    assert.deepEqual([ws.bytes('folder/a.txt').toString(), ws.bytes('folder/inner/b.txt').toString(), ws.exists('folder/c.txt')], ['v0\n', 'v0\n', false])
     await c.end()
   }, [models.script])
 }
 
-recipe('k: a parent folder that is a file now, or gone', async (ws) => {
+recipe('k: skippedLinks counts files: a folder that was made for one comes and goes with it', async (ws) => {
+  ws.put('folder/a.txt', 'v0\n')
+  const c = ws.talk()
+  const turn = await c.turn(script(write('folder/made/here/c.txt', 'c\n')))
+  fs.renameSync(ws.path('folder'), path.join(ws.root, 'moved'))
+  fs.symlinkSync(path.join(ws.root, 'moved'), ws.path('folder'))
+  const done = await inTime(c.rewind(promptUUID(turn)), 'the rewind')
+  assert.deepEqual([done.filesChanged, done.skippedLinks], [[], 1])
+  await c.end()
+}, [models.script], { todo: 'the folders are counted too: 3' })
+
+recipe('k: a parent folder that is gone is no obstacle: it comes back with its files', async (ws) => {
   const { c, id } = await changedInFolders(ws)
   fs.rmSync(ws.path('folder'), { recursive: true })
   const gone = ws.tree()
-  // Gone is no obstacle: the folder comes back with its files.
+  const back = { 'folder/a.txt': 'v0\n', 'folder/inner/b.txt': 'v0\n', 'stays.txt': 'v0\n' }
+  const files = () => Object.fromEntries(Object.entries(ws.tree()).filter(([, e]) => e.kind === 'file').map(([name, e]) => [name, Buffer.from(e.bytes, 'hex').toString()]))
   await inTime(c.rewind(id), 'the rewind')
-  assert.deepEqual([ws.bytes('folder/a.txt').toString(), ws.bytes('folder/inner/b.txt').toString(), ws.exists('folder/made')], ['v0\n', 'v0\n', false])
+  assert.deepEqual(files(), back)
   await inTime(c.rewind('undo'), 'the undo')
   assert.deepEqual(ws.tree(), gone)
-  // A file is: it is nobody's to remove.
-  ws.put('folder', 'a file\n')
-  await inTime(c.rewind(id).catch((err) => err), 'the rewind')
-  assert.equal(ws.bytes('folder').toString(), 'a file\n')
-  assert.equal(ws.bytes('stays.txt').toString(), 'v0\n')
+  await inTime(c.rewind(id), 'the next rewind')
+  assert.deepEqual(files(), back)
   await c.end()
 }, [models.script])
+
+for (const [history, before] of Object.entries({
+  'at once': async () => {},
+  'after a rewind and its undo': async (c, id) => {
+    await c.rewind(id)
+    await c.rewind('undo')
+  },
+})) {
+  recipe(`k: a parent folder that is a file now, ${history}: the file is nobody’s to remove`, async (ws) => {
+    const { c, id } = await changedInFolders(ws)
+    fs.rmSync(ws.path('folder'), { recursive: true })
+    await before(c, id)
+    ws.put('folder', 'a file of the user\n')
+    await inTime(assert.rejects(c.rewind(id), (err) => err.message.includes(ws.path('folder/a.txt')) && !err.message.includes(ws.path('stays.txt'))), 'the rewind')
+    assert.deepEqual(Object.keys(ws.tree()), ['folder', 'stays.txt'])
+    assert.equal(ws.bytes('folder').toString(), 'a file of the user\n')
+    assert.equal(ws.bytes('stays.txt').toString(), 'v0\n')
+    await c.end()
+  }, [models.script], { todo: history !== 'at once' && 'the rewind removes it: the first rewind made the folder, so its absence counts as the state to go back to' })
+}
 
 recipe('k: the tools do not hang on them either, nor follow a link', async (ws) => {
   const outside = path.join(ws.root, 'outside')
