@@ -106,7 +106,7 @@ func TestProcess_startFailuresAreResults(t *testing.T) {
 	id := uuid.NewString()
 	p := start(t, launch{args: []string{"--resume", id}})
 	r := p.result()
-	if code := p.wait(); code != 1 || r.Subtype != "error_during_execution" || r.SessionID != id ||
+	if code := p.end(); code != 1 || r.Subtype != "error_during_execution" || r.SessionID != id ||
 		!slices.Equal(r.Errors, []string{"No conversation found with session ID: " + id}) {
 		t.Errorf("exit %d: %s", code, r.raw)
 	}
@@ -126,7 +126,7 @@ func TestProcess_unsupportedFlagsAreResultsToo(t *testing.T) {
 	if r := p.result(); !strings.Contains(r.Errors[0], "--resume-drops-turn is not supported") {
 		t.Errorf("%s", r.raw)
 	}
-	if code := p.wait(); code != 1 || !strings.HasPrefix(p.stderr.String(), "Error: --resume-drops-turn") {
+	if code := p.end(); code != 1 || !strings.HasPrefix(p.stderr.String(), "Error: --resume-drops-turn") {
 		t.Errorf("exit %d: %s", code, p.stderr.String())
 	}
 }

@@ -223,7 +223,23 @@ func startFailed(stdout io.Writer, f *flags, err error) int {
 		_, encodeErr = stdout.Write(frame)
 	}
 	fmt.Fprintf(os.Stderr, "Error: %v\n", errors.Join(err, encodeErr))
+	awaitHost()
 	return exitError
+}
+
+// awaitHost waits for the first byte of input, or its end. The Python SDK looks whether the
+// process lives before it writes, and would tell its user of that and not of the result.
+func awaitHost() {
+	const patience = 2 * time.Second
+	spoken := make(chan struct{})
+	go func() {
+		defer close(spoken)
+		_, _ = os.Stdin.Read(make([]byte, 1))
+	}()
+	select {
+	case <-spoken:
+	case <-time.After(patience):
+	}
 }
 
 var errTerminated = errors.New("terminated")

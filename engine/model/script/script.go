@@ -51,7 +51,7 @@ func (m model) Stream(ctx context.Context, req *engine.ModelRequest) iter.Seq2[j
 
 func modelError(err error) error {
 	if failure, ok := errors.AsType[*Failure](err); ok {
-		return &engine.ModelError{Kind: failure.kind(), Status: failure.Status, Refused: failure.kind() == "invalid_request", Message: failure.Message, Err: err}
+		return &engine.ModelError{Kind: failure.kind(), Status: failure.Status, Refused: failure.kind() == "invalid_request", TooLong: failure.Status == 413, Message: failure.Message, Err: err}
 	}
 	if errors.Is(err, ErrCut) {
 		return &engine.ModelError{Kind: "server_error", Message: "The model's answer broke off before it was complete. Send the message again.", Err: err}
