@@ -25,6 +25,11 @@ func (p *plan) compare(st *step) {
 			return
 		}
 		now = r.source()
+	} else if p.batch != nil {
+		if err := p.saveXattrs(st); err != nil {
+			st.fail(fmt.Errorf("read what stands there: %w", err))
+			return
+		}
 	}
 	if st.verdict != differs || st.change.Action == Chmod {
 		return

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"os"
+	"path/filepath"
 	"slices"
 	"sync"
 	"testing"
@@ -43,6 +44,48 @@ func TestB13_rewindWaitsForTheChangeInProgress(t *testing.T) {
 		h.wantFiles(r, "restore a")
 	}
 	h.holds("a", "a0")
+}
+
+// TestB13_endedContext: a rewind whose caller has gone does not begin, and one that
+// has begun goes to its end.
+func TestB13_endedContext(t *testing.T) {
+	for _, c := range []struct {
+		at     string // the operation at which the context ends
+		begins bool
+	}{{"open", false}, {"sync", false}, {"create", true}, {"rename", true}, {"remove", true}} {
+		h := newHistory(t)
+		h.put("a", "a0")
+		h.checkpoint("u1")
+		h.write("a", "a1")
+		h.write("b", "b1")
+		h.restart()
+		ctx, cancel := context.WithCancel(context.Background())
+		h.onOperation(func(op, path string) error {
+			if op == c.at && (c.begins == (filepath.Dir(path) == h.work)) {
+				cancel()
+			}
+			return nil
+		})
+		r, err := h.store.Rewind(ctx, "u1", RewindOptions{})
+		h.store.fs.Fail = nil
+		if ctx.Err() == nil {
+			t.Fatalf("no %s", c.at)
+		}
+		if c.begins {
+			h.must(err)
+			h.wantFiles(r, "restore a", "remove b")
+			h.holds("a", "a0")
+			continue
+		}
+		if !errors.Is(err, context.Canceled) {
+			t.Errorf("ended at %s: %+v, %v", c.at, r, err)
+		}
+		h.holds("a", "a1")
+		h.holds("b", "b1")
+		if _, err := h.store.Plan(context.Background(), Undo, RewindOptions{}); !errors.Is(err, ErrNothingToUndo) {
+			t.Errorf("ended at %s: %v", c.at, err)
+		}
+	}
 }
 
 func TestBeginWaitsForARunningRewind(t *testing.T) {

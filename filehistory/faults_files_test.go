@@ -10,7 +10,6 @@ import (
 	"path/filepath"
 	"slices"
 	"strings"
-	"syscall"
 	"testing"
 )
 
@@ -111,6 +110,25 @@ func TestB43_folderOfADeadProcess(t *testing.T) {
 	h.checkpoint("u2")
 	if r := h.clean("u1"); len(r.Files) > 0 {
 		t.Fatalf("%+v", r)
+	}
+}
+
+// TestB43_folderMadeBySomebodyElse: a rewind removed the session's folder, and
+// somebody made it again. It is theirs, and no link that is left out.
+func TestB43_folderMadeBySomebodyElse(t *testing.T) {
+	h := newHistory(t)
+	h.checkpoint("u1")
+	h.write("d/e/a", "a1")
+	h.clean("u1")
+	h.put("d/e/a", "theirs")
+	h.write("b", "b1")
+	r := h.rewind("u1")
+	h.wantFiles(r, "remove b", "remove d/e/a")
+	if len(r.SkippedLinks)+len(r.Problems) > 0 || len(r.Conflicts) != 1 {
+		t.Fatalf("%+v", r)
+	}
+	if _, err := os.Stat(h.path("d/e")); err != nil {
+		t.Fatal(err)
 	}
 }
 
@@ -263,29 +281,6 @@ func TestB61_storeHoldsEachContentOnce(t *testing.T) {
 	}
 }
 
-func TestWriteFile(t *testing.T) {
-	h := newHistory(t)
-	h.must(syscall.Mkfifo(h.path("pipe"), 0o600))
-	h.must(os.Symlink("pipe", h.path("link")))
-	for _, name := range []string{"pipe", "link", "."} {
-		if err := WriteFile(h.path(name), []byte("x"), 0o644); !errors.Is(err, ErrNotRegular) {
-			t.Errorf("%s: %v", name, err)
-		}
-	}
-	long := strings.Repeat("l", 255)
-	h.must(WriteFile(h.path("deep/er/"+long), []byte("x"), 0o640))
-	h.holds("deep/er/"+long, "x")
-	info, err := os.Stat(h.path("deep/er/" + long))
-	h.must(err)
-	if info.Mode() != 0o640 {
-		t.Fatal(info.Mode())
-	}
-	if err := WriteFile(h.path("pipe/x"), nil, 0o644); err == nil {
-		t.Fatal("wrote below a pipe")
-	}
-	h.noTemps()
-}
-
 func TestNilStore(t *testing.T) {
 	var s *Store
 	ctx := context.Background()
@@ -299,33 +294,7 @@ func TestNilStore(t *testing.T) {
 	if _, err := s.Rewind(ctx, Undo, RewindOptions{}); !errors.Is(err, ErrNoCheckpoint) {
 		t.Fatal(err)
 	}
-	if _, err := s.ReadFile(ctx, "u", "/x"); !errors.Is(err, ErrNoCheckpoint) {
-		t.Fatal(err)
-	}
 	if s.Checkpoints() != nil {
 		t.Fatal()
-	}
-}
-
-func TestReadFile(t *testing.T) {
-	h := newHistory(t)
-	h.put("a", "a0")
-	h.put("same", "s")
-	h.checkpoint("u1")
-	h.write("a", "a1")
-	h.checkpoint("u2")
-	h.write("a", "a2")
-	h.write("new", "n")
-	for _, c := range []struct{ id, name, want string }{{"u1", "a", "a0"}, {"u2", "a", "a1"}, {"u1", "same", "s"}} {
-		b, err := h.store.ReadFile(context.Background(), c.id, h.path(c.name))
-		if err != nil || string(b) != c.want {
-			t.Errorf("%+v: %q, %v", c, b, err)
-		}
-	}
-	if _, err := h.store.ReadFile(context.Background(), "u1", h.path("new")); !errors.Is(err, fs.ErrNotExist) {
-		t.Error(err)
-	}
-	if _, err := h.store.ReadFile(context.Background(), "u9", h.path("a")); !errors.Is(err, ErrNoCheckpoint) {
-		t.Error(err)
 	}
 }

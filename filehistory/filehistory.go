@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"io/fs"
 	"log/slog"
 	"os"
 	"path/filepath"
@@ -71,7 +72,7 @@ const (
 // goroutines. A nil *Store records nothing and knows no checkpoint: file
 // checkpointing is off.
 type Store struct {
-	dir     string
+	dir     string // behind no link, as the paths that it records
 	parent  string // "" if there is none
 	aliases map[string]string
 	log     *slog.Logger
@@ -101,12 +102,16 @@ const everything = 1 << 30
 // Open reads the store in dir. It creates, locks and changes nothing: a store
 // that does not exist yet is empty, and its folder appears with the first checkpoint.
 func Open(dir string, opts Options) (*Store, error) {
-	dir, err := filepath.Abs(dir)
+	abs, err := filepath.Abs(dir)
+	if err != nil {
+		return nil, fmt.Errorf("open file history: %w", err)
+	}
+	home, err := newResolver().find(abs)
 	if err != nil {
 		return nil, fmt.Errorf("open file history: %w", err)
 	}
 	s := &Store{
-		dir:            dir,
+		dir:            home.real,
 		parent:         opts.Parent,
 		aliases:        opts.Aliases,
 		log:            opts.Log,
@@ -128,11 +133,11 @@ func Open(dir string, opts Options) (*Store, error) {
 func (s *Store) journalPath() string { return filepath.Join(s.dir, "journal") }
 
 func (s *Store) load() error {
-	index := newIndex()
+	x := newIndex()
 	source := s.source()
 	blobs := blob.New(s.fs, source)
 	whole, size, err := journal.Read(filepath.Join(source, "journal"), func(r *journal.Record) {
-		index.apply(r)
+		x.apply(r)
 		if r != nil && r.Type == journal.Before && r.State.Kind == journal.File {
 			blobs.Know(refOf(r.State))
 		}
@@ -140,7 +145,8 @@ func (s *Store) load() error {
 	if err != nil {
 		return err
 	}
-	s.index, s.blobs, s.whole, s.size = index, blobs, whole, size
+	// A plan may be at work on the old ones.
+	s.index, s.blobs, s.whole, s.size = x, blobs, whole, size
 	if source != s.dir {
 		for _, alias := range s.aliasRecords() {
 			s.index.apply(alias)
@@ -149,10 +155,13 @@ func (s *Store) load() error {
 	return nil
 }
 
-// refresh reads the journal again if another process wrote to it.
+// refresh reads the journal again if another process wrote to it, or removed it.
 func (s *Store) refresh() error {
 	info, err := disk.Lstat(filepath.Join(s.source(), "journal"))
-	if err != nil || info.Size == s.size {
+	if err != nil && !errors.Is(err, fs.ErrNotExist) {
+		return err
+	}
+	if info.Size == s.size {
 		return nil
 	}
 	return s.load()
@@ -244,14 +253,10 @@ func (s *Store) takeOver() error {
 	if err := s.refresh(); err != nil {
 		return err
 	}
-	remove := s.removeTemporary
-	var inherited []*journal.Record
 	if s.source() != s.dir {
-		remove = func(string) {}
 		if err := errors.Join(s.inherit(), s.load()); err != nil {
 			return fmt.Errorf("go on from %s: %w", s.parent, err)
 		}
-		inherited = s.aliasRecords()
 	}
 	if err := s.blobs.Prepare(); err != nil {
 		return err
@@ -262,7 +267,7 @@ func (s *Store) takeOver() error {
 	}
 	s.journal = w
 	opened := &journal.Record{Type: journal.Opened, ID: process()}
-	if err := errors.Join(s.fs.SyncDir(s.dir), s.recover(remove), s.record(append(inherited, opened)...)); err != nil {
+	if err := errors.Join(s.fs.SyncDir(s.dir), s.recover(s.removeTemporary), s.record(opened)); err != nil {
 		s.journal = nil
 		return errors.Join(err, w.Close())
 	}

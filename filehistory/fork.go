@@ -5,9 +5,11 @@ import (
 	"fmt"
 	"io"
 	"io/fs"
-	"os"
+	"maps"
 	"path/filepath"
+	"slices"
 
+	"takeback/filehistory/internal/blob"
 	"takeback/filehistory/internal/disk"
 	"takeback/filehistory/internal/journal"
 )
@@ -26,82 +28,57 @@ func (s *Store) source() string {
 }
 
 // inherit makes the store out of its parent's, which may be in use by another
-// process and may be removed afterwards. Saved bytes are shared by hard links, since
-// nothing that is saved is ever written to again. The journal comes
-// last, whole records only: without it there is no store yet, and the next
-// process begins anew.
+// process and may be removed afterwards. The journal comes last: without it there
+// is no store yet, and the next process begins anew. Since that process takes what
+// is unfinished in the journal for its own, it gets none that has such.
 func (s *Store) inherit() error {
-	for _, name := range []string{"packs", "files"} {
-		if err := s.shareFolder(name); err != nil {
-			return err
-		}
+	from, _, err := disk.OpenRegular(filepath.Join(s.parent, "journal"))
+	if errors.Is(err, fs.ErrNotExist) {
+		return nil // removed just now
 	}
-	f, _, err := disk.OpenRegular(filepath.Join(s.parent, "journal"))
 	if err != nil {
 		return err
 	}
-	defer f.Close()
+	defer from.Close()
+	blobs := blob.New(s.fs, s.dir)
+	if err := errors.Join(blobs.Prepare(), blobs.Share(s.parent)); err != nil {
+		return err
+	}
 	temp := s.journalPath() + ".new"
 	if err := s.fs.Remove(temp); err != nil && !errors.Is(err, fs.ErrNotExist) {
 		return err
 	}
-	copied, err := s.fs.Create(temp)
-	if err != nil {
+	if err := s.copyJournal(temp, from); err != nil {
 		return err
 	}
-	if _, err := io.CopyN(copied, f, s.whole); err != nil {
-		return errors.Join(err, copied.Close())
+	if s.journal, err = journal.Append(s.fs, temp, s.whole, s.whole); err != nil {
+		return err
 	}
-	if err := errors.Join(s.fs.Sync(copied), copied.Close()); err != nil {
+	theirs := func(string) {} // temporary files may be in use
+	err = errors.Join(s.recover(theirs), s.record(s.aliasRecords()...), s.journal.Close())
+	s.journal = nil
+	if err != nil {
 		return err
 	}
 	return errors.Join(s.fs.Rename(temp, s.journalPath()), s.fs.SyncDir(s.dir))
 }
 
-func (s *Store) shareFolder(name string) error {
-	from, to := filepath.Join(s.parent, name), filepath.Join(s.dir, name)
-	entries, err := os.ReadDir(from)
-	if err != nil && !errors.Is(err, fs.ErrNotExist) {
-		return err
-	}
-	if err := s.fs.MkdirPrivate(to); err != nil {
-		return err
-	}
-	for _, entry := range entries {
-		if err := s.share(filepath.Join(from, entry.Name()), filepath.Join(to, entry.Name())); err != nil {
-			return fmt.Errorf("share saved content: %w", err)
-		}
-	}
-	return s.fs.SyncDir(to)
-}
-
-// share links a file, or copies it where the file system has no links.
-func (s *Store) share(from, to string) error {
-	err := s.fs.Link(from, to)
-	if err == nil || errors.Is(err, fs.ErrExist) { // an earlier attempt was cut short
-		return nil
-	}
-	src, _, err := disk.OpenRegular(from)
+func (s *Store) copyJournal(to string, from io.Reader) error {
+	f, err := s.fs.Create(to)
 	if err != nil {
 		return err
 	}
-	defer src.Close()
-	dst, err := s.fs.Create(to)
-	if err != nil {
-		return err
+	if _, err := io.CopyN(f, from, s.whole); err != nil {
+		return errors.Join(fmt.Errorf("copy journal: %w", err), f.Close())
 	}
-	err = errors.Join(s.fs.Copy(dst, src), s.fs.Sync(dst), dst.Close())
-	if err != nil {
-		_ = s.fs.Remove(to) // half a copy must not pass for the whole one
-	}
-	return err
+	return errors.Join(s.fs.Sync(f), f.Close())
 }
 
 // aliasRecords give the checkpoints of the parent the ids that they have here.
 func (s *Store) aliasRecords() []*journal.Record {
 	var records []*journal.Record
-	for id, was := range s.aliases {
-		records = append(records, &journal.Record{Type: journal.Alias, ID: id, Target: was})
+	for _, id := range slices.Sorted(maps.Keys(s.aliases)) {
+		records = append(records, &journal.Record{Type: journal.Alias, ID: id, Target: s.aliases[id]})
 	}
 	return records
 }

@@ -3,21 +3,24 @@ package filehistory
 import (
 	"context"
 	"errors"
+	"fmt"
+	"hash/crc32"
 	"os"
 	"path/filepath"
 	"strings"
 	"syscall"
 	"testing"
+
+	"takeback/filehistory/internal/journal"
 )
 
 // fork opens a store that goes on from h's.
 func (h *history) fork(aliases map[string]string) *history {
 	h.Helper()
-	f := &history{T: h.T, dir: filepath.Join(h.TempDir(), "fork"), work: h.work}
-	s, err := Open(f.dir, Options{Parent: h.dir, Aliases: aliases})
-	h.must(err)
-	f.store = s
-	h.Cleanup(func() { s.Close() })
+	opts := Options{Parent: h.dir, Aliases: aliases}
+	f := &history{T: h.T, dir: filepath.Join(h.TempDir(), "fork"), work: h.work, opts: opts}
+	f.open()
+	h.Cleanup(func() { f.store.Close() })
 	return f
 }
 
@@ -83,10 +86,8 @@ func TestFork_B06_apart(t *testing.T) {
 	h.write("p", "parent")
 	f.wantFiles(f.plan("F2"), "remove f")
 	h.wantFiles(h.plan("P2"), "remove p")
-	for _, id := range []string{"P2"} {
-		if _, err := f.store.Plan(context.Background(), id, RewindOptions{}); !errors.Is(err, ErrNoCheckpoint) {
-			t.Errorf("the fork knows %s: %v", id, err)
-		}
+	if _, err := f.store.Plan(context.Background(), "P2", RewindOptions{}); !errors.Is(err, ErrNoCheckpoint) {
+		t.Errorf("the fork knows the parent's later checkpoint: %v", err)
 	}
 	f.clean("F2")
 	f.absent("f")
@@ -128,7 +129,8 @@ func TestFork_aliases(t *testing.T) {
 	f.wantFiles(f.plan("U1"), "restore a", "restore big", "remove new")
 	f.checkpoint("V2")
 	f.write("a", "v2")
-	f.restart() // without being told again
+	f.opts = Options{} // it need not be told again
+	f.restart()
 	grandchild := f.fork(map[string]string{"W1": "V1"})
 	grandchild.wantFiles(grandchild.plan("W1"), "restore a", "restore big", "remove new")
 	grandchild.clean("W1")
@@ -165,14 +167,11 @@ func TestFork_errorSweep(t *testing.T) {
 			t.Errorf("operation %d failed unnoticed", n)
 		}
 		f.store.fs.Fail = nil
-		f.must(f.store.Close())
-		s, err := Open(f.dir, Options{Parent: h.dir})
-		f.must(err)
-		f.store = s
+		f.restart()
 		f.clean("U1")
 		f.holds("a", "v0")
 		f.holds("big", strings.Repeat("large", 100_000))
-		f.must(s.Close())
+		f.must(f.store.Close())
 		h.write("a", "v1")
 		h.write("big", "small")
 		h.write("new", "n")
@@ -184,6 +183,95 @@ func TestFork_errorSweep(t *testing.T) {
 			}
 			return
 		}
+	}
+}
+
+// TestFork_killedAnywhere dies at the n-th operation, with hard links and without.
+// The parent is in the middle of a change all the time.
+func TestFork_killedAnywhere(t *testing.T) {
+	for _, links := range []bool{true, false} {
+		died := true
+		for n := 0; died; n++ {
+			h := parent(t)
+			c, err := h.store.Begin(context.Background(), "test", h.path("a"))
+			h.must(err)
+			temp := writeTemporary(process(), h.path("a"))
+			h.put(temp, "half written")
+			f := h.fork(nil)
+			died = false
+			f.onOperation(func(op, _ string) error {
+				if died = died || f.count(n); died || op == "link" && !links {
+					return syscall.EPERM
+				}
+				return nil
+			})
+			err = f.store.Checkpoint(context.Background(), "U2", "")
+			if died == (err == nil) {
+				t.Errorf("operation %d: %v", n, err)
+			}
+			f.crashed()
+			f.checkpoint("U2")
+			f.holds(temp, "half written")
+			h.must(os.Remove(temp))
+			h.must(c.Done())
+			h.must(h.store.Close())
+			h.must(os.RemoveAll(h.dir))
+			f.restart()
+			f.clean("U1")
+			f.holds("a", "v0")
+			f.holds("big", strings.Repeat("large", 100_000))
+			if !died && n < 10 {
+				t.Errorf("only %d operations", n)
+			}
+		}
+	}
+}
+
+// TestFork_parentRemovedMeanwhile removes the parent before the n-th operation. The
+// fork can be worked with, and what it lost it says.
+func TestFork_parentRemovedMeanwhile(t *testing.T) {
+	for n := 0; ; n++ {
+		h := parent(t)
+		f := h.fork(nil)
+		removed := n == 0
+		if removed {
+			h.must(os.RemoveAll(h.dir))
+		}
+		f.onOperation(func(string, string) error {
+			if removed {
+				return nil
+			}
+			if removed = f.count(n - 1); removed {
+				h.must(os.RemoveAll(h.dir))
+			}
+			return nil
+		})
+		f.checkpoint("U2")
+		f.store.fs.Fail = nil
+		f.write("a", "v2")
+		f.restart()
+		f.clean("U2")
+		f.holds("a", "v1")
+		r, err := f.store.Rewind(context.Background(), "U1", RewindOptions{})
+		if err == nil && len(r.Problems)+len(r.Files) != 3 || err != nil && !errors.Is(err, ErrNoCheckpoint) {
+			t.Errorf("removed before operation %d: %+v, %v", n, r, err)
+		}
+		h.must(h.store.lock.Close())
+		if !removed {
+			return
+		}
+	}
+}
+
+func TestFork_parentOfAnotherVersion(t *testing.T) {
+	h := parent(t)
+	h.must(h.store.Close())
+	text := `{"r":"head","v":2}`
+	line := fmt.Sprintf("%08x %s\n", crc32.Checksum([]byte(text), crc32.MakeTable(crc32.Castagnoli)), text)
+	h.must(os.WriteFile(h.store.journalPath(), []byte(line), 0o600))
+	_, err := Open(filepath.Join(t.TempDir(), "fork"), Options{Parent: h.dir})
+	if !errors.Is(err, journal.ErrVersion) || !strings.Contains(err.Error(), h.dir) {
+		t.Fatal(err)
 	}
 }
 

@@ -17,6 +17,8 @@ type history struct {
 	store *Store
 	dir   string // of the store
 	work  string // a resolved folder to work in
+	opts  Options
+	calls int // of count
 }
 
 func newHistory(t *testing.T) *history {
@@ -33,7 +35,7 @@ func newHistory(t *testing.T) *history {
 
 func (h *history) open() {
 	h.Helper()
-	s, err := Open(h.dir, Options{})
+	s, err := Open(h.dir, h.opts)
 	h.must(err)
 	h.store = s
 }
@@ -145,6 +147,21 @@ func (h *history) onOperation(hook func(op, path string) error) {
 		defer mu.Unlock()
 		return hook(op, path)
 	}
+}
+
+// count counts its calls, and says when there have been n before.
+func (h *history) count(n int) bool {
+	h.calls++
+	return h.calls == n+1
+}
+
+// crashed ends the process as a kill does: the lock goes, nothing else happens.
+func (h *history) crashed() {
+	h.Helper()
+	if h.store.lock != nil {
+		h.must(h.store.lock.Close())
+	}
+	h.open()
 }
 
 func (h *history) noTemps() {

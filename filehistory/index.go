@@ -154,10 +154,11 @@ func (x *index) endRewind(r *journal.Record) {
 // target is a path that changed after a point: what stood there then, and what
 // the session left there last.
 type target struct {
-	path   string
-	want   journal.State
-	left   *journal.State
-	parent bool // never changed but as a folder on the way
+	path        string
+	want        journal.State
+	left        *journal.State
+	parent      bool  // never changed but as a folder on the way
+	first, last int64 // the sequence numbers of its changes
 }
 
 // since gives the targets, sorted by path, for the point at seq.
@@ -170,11 +171,11 @@ func (x *index) since(seq int64) []*target {
 		}
 		t := byPath[c.path]
 		if t == nil {
-			t = &target{path: c.path, want: c.before, parent: true}
+			t = &target{path: c.path, want: c.before, parent: true, first: c.seq}
 			byPath[c.path] = t
 			targets = append(targets, t)
 		}
-		t.left = c.after
+		t.left, t.last = c.after, c.seq
 		if t.left != nil && t.left.Kind == journal.Lost {
 			t.left = nil
 		}

@@ -30,14 +30,14 @@ func (r *resolver) resolve(path string) (string, []string, error) {
 	if filepath.Dir(abs) == abs {
 		return "", nil, &fs.PathError{Op: "resolve", Path: path, Err: errors.New("a root folder has no history")}
 	}
-	dir, err := r.folder(filepath.Dir(abs))
+	dir, err := r.find(filepath.Dir(abs))
 	if err != nil {
 		return "", nil, err
 	}
 	return filepath.Join(dir.real, filepath.Base(abs)), dir.missing, nil
 }
 
-func (r *resolver) folder(dir string) (folder, error) {
+func (r *resolver) find(dir string) (folder, error) {
 	if known, ok := r.folders[dir]; ok {
 		return known, nil
 	}
@@ -58,7 +58,7 @@ func (r *resolver) lookUp(dir string) (folder, error) {
 	if parent == dir || lerr != nil && !errors.Is(lerr, fs.ErrNotExist) {
 		return folder{}, fmt.Errorf("resolve folder: %w", err)
 	}
-	up, err := r.folder(parent)
+	up, err := r.find(parent)
 	if err != nil {
 		return folder{}, err
 	}

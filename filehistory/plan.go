@@ -45,7 +45,7 @@ type step struct {
 	lost       error // what of it could not be kept, though it came back
 }
 
-func (t *step) fail(err error) { t.verdict, t.err = failed, err }
+func (st *step) fail(err error) { st.verdict, st.err = failed, err }
 
 // plan is one look at the disk. A dry run shows it, a rewind carries it out.
 type plan struct {
@@ -72,14 +72,14 @@ func (s *Store) Plan(ctx context.Context, id string, _ RewindOptions) (*Report, 
 		}
 	}
 	s.mu.Unlock()
-	p, err := s.plan(ctx, id, nil)
+	p, err := s.newPlan(ctx, id, nil)
 	if err != nil {
 		return nil, fmt.Errorf("plan: %w", err)
 	}
 	return p.report(), nil
 }
 
-func (s *Store) plan(ctx context.Context, id string, batch *blob.Batch) (*plan, error) {
+func (s *Store) newPlan(ctx context.Context, id string, batch *blob.Batch) (*plan, error) {
 	p := &plan{batch: batch, id: id, byPath: make(map[string]*step), ways: make(map[string]way)}
 	s.mu.Lock()
 	p.blobs = s.blobs
@@ -100,6 +100,7 @@ func (s *Store) plan(ctx context.Context, id string, batch *blob.Batch) (*plan, 
 		p.byPath[t.path] = st
 		p.survey(st)
 	}
+	p.joinSpellings()
 	if err := p.compareAll(ctx); err != nil {
 		return nil, err
 	}
@@ -117,20 +118,20 @@ const (
 	blocked     // something else stands where a folder is needed
 )
 
-// way looks at dir and all above it. Steps come sorted, so what is planned for a
+// wayTo looks at dir and all above it. Steps come sorted, so what is planned for a
 // folder is known before what is in it.
-func (p *plan) way(dir string) way {
+func (p *plan) wayTo(dir string) way {
 	if known, ok := p.ways[dir]; ok {
 		return known
 	}
-	w := open
+	found := open
 	if parent := filepath.Dir(dir); parent != dir {
-		if w = p.way(parent); w == open {
-			w = p.enter(dir)
+		if found = p.wayTo(parent); found == open {
+			found = p.enter(dir)
 		}
 	}
-	p.ways[dir] = w
-	return w
+	p.ways[dir] = found
+	return found
 }
 
 func (p *plan) enter(dir string) way {
@@ -155,7 +156,7 @@ func (p *plan) enter(dir string) way {
 // survey decides what can be decided without reading content.
 func (p *plan) survey(st *step) {
 	st.now = journal.State{Kind: journal.Absent}
-	switch p.way(filepath.Dir(st.path)) {
+	switch p.wayTo(filepath.Dir(st.path)) {
 	case linked:
 		st.verdict = skipped
 		return
@@ -172,6 +173,35 @@ func (p *plan) survey(st *step) {
 		}
 	}
 	st.judge()
+}
+
+// joinSpellings makes one step of those that name one file: by names that differ
+// in case only, where the file system takes them for the same. What stood there
+// is known to the change that came first, what was left to the one that came last.
+func (p *plan) joinSpellings() {
+	type inode struct{ dev, ino uint64 }
+	files := make(map[inode]*step)
+	for _, st := range p.steps {
+		if st.now.Kind != journal.File || st.now.Links != 1 || st.now.Ino == 0 {
+			continue
+		}
+		id := inode{st.now.Dev, st.now.Ino}
+		first := files[id]
+		if first == nil {
+			files[id] = st
+			continue
+		}
+		other := st
+		if other.first < first.first {
+			first, other = other, first
+		}
+		if other.last > first.last {
+			first.left, first.last = other.left, other.last
+		}
+		*first, *other = step{target: first.target, now: first.now}, step{target: other.target, now: other.now}
+		p.byPath[other.path], files[id] = first, first
+		first.judge()
+	}
 }
 
 func (st *step) judge() {
@@ -196,12 +226,12 @@ func (st *step) judge() {
 		st.verdict = differs
 		st.obstructed = now.Kind == journal.Dir && want.Kind != journal.Absent && want.Kind != journal.Dir ||
 			want.Kind == journal.Dir && now.Kind != journal.Absent && now.Kind != journal.Dir
-		st.plan()
+		st.decide()
 	}
 }
 
-// plan fills in the action.
-func (st *step) plan() {
+// decide fills in the action.
+func (st *step) decide() {
 	st.change = FileChange{Path: st.path, Kind: typeBits(st.want.Kind), Action: Restore, Insertions: -1, Deletions: -1}
 	switch {
 	case st.want.Kind == journal.Absent:
@@ -238,7 +268,8 @@ func (p *plan) compareAll(ctx context.Context) error {
 // them in shares: handing over a step costs more than a small file does.
 func sideBySide(steps []*step, do func(*step) error) error {
 	var g errgroup.Group
-	g.SetLimit(runtime.GOMAXPROCS(0))
+	const most = 16 // each may have two files open
+	g.SetLimit(min(runtime.GOMAXPROCS(0), most))
 	const share = 64
 	for steps := range slices.Chunk(steps, share) {
 		g.Go(func() error {

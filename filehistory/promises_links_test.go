@@ -114,6 +114,25 @@ func TestP8_untouched(t *testing.T) {
 	}
 }
 
+// TestP9_ownStore: the store's own files are not the session's, whichever way leads to them.
+func TestP9_ownStore(t *testing.T) {
+	h := newHistory(t)
+	home, link := h.path("home"), h.path("link")
+	h.must(os.Mkdir(home, 0o700))
+	h.must(os.Symlink(home, link))
+	h.dir = filepath.Join(link, "takeback", "session")
+	h.restart()
+	h.checkpoint("u1")
+	h.write("a", "a1")
+	for _, way := range []string{home, link} {
+		name := filepath.Join(way, "takeback", "session", "notes")
+		h.change(func() { h.put(name, "by a tool") }, name)
+	}
+	h.restart()
+	h.wantFiles(h.clean("u1"), "remove a")
+	h.holds("home/takeback/session/notes", "by a tool")
+}
+
 func TestP9_onlyOurs(t *testing.T) {
 	h := newHistory(t)
 	h.put("a", "a0")

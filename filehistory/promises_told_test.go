@@ -136,31 +136,59 @@ func TestP12_private(t *testing.T) {
 	}))
 }
 
+// TestP13_costFollowsChange does the same in a new session and in one with many
+// files and checkpoints: as many operations, as many bytes.
 func TestP13_costFollowsChange(t *testing.T) {
+	few, many := costs(t, 1), costs(t, 500)
+	for action, cost := range few {
+		if got := many[action]; !slices.Equal(got.operations, cost.operations) {
+			t.Errorf("%s: %q, with much history %q", action, cost.operations, got.operations)
+		}
+		const digits = 40 // by which numbers are longer
+		if got := many[action]; got.bytes > cost.bytes+digits {
+			t.Errorf("%s: %d bytes, with much history %d", action, cost.bytes, got.bytes)
+		}
+	}
+}
+
+type cost struct {
+	operations []string
+	bytes      int64 // by which the store grows
+}
+
+// costs measures in a session that has that many files and checkpoints.
+func costs(t *testing.T, history int) map[string]cost {
 	h := newHistory(t)
-	size := func() int64 {
-		info, err := os.Stat(h.store.journalPath())
-		h.must(err)
-		return info.Size()
+	for i := range history {
+		h.checkpoint(fmt.Sprintf("turn %03d", i))
+		h.write(fmt.Sprintf("f%03d", i), "x")
 	}
-	h.checkpoint("u0")
-	for i := range 500 {
-		h.write(fmt.Sprint("f", i), "x")
+	h.put("tracked", "old")
+	h.write("tracked", "x")
+	size := func() (sum int64) {
+		h.must(filepath.WalkDir(h.dir, func(_ string, d fs.DirEntry, err error) error {
+			if info, ierr := d.Info(); ierr == nil && !d.IsDir() {
+				sum += info.Size()
+			}
+			return err
+		}))
+		return sum
 	}
-	h.checkpoint("turn 00")
-	start := size()
-	h.checkpoint("turn 01")
-	one := size() - start
-	for i := range 98 {
-		h.checkpoint(fmt.Sprintf("turn %02d", i+2))
+	costs := make(map[string]cost)
+	measure := func(action string, do func()) {
+		before := size()
+		var ops []string
+		for _, op := range h.operations(do) {
+			ops = append(ops, strings.Fields(op)[0])
+		}
+		costs[action] = cost{ops, size() - before}
 	}
-	if grew := size() - start; grew > 99*one+99 {
-		t.Fatalf("99 checkpoints of %d bytes each took %d", one, grew)
-	}
-	h.write("f7", "y")
-	if r := h.plan("turn 00"); len(r.Files) != 1 {
-		t.Fatalf("%+v", r)
-	}
+	measure("checkpoint", func() { h.checkpoint("last") })
+	measure("change", func() { h.write("tracked", strings.Repeat("y", 1000)) })
+	measure("plan", func() { h.wantFiles(h.plan("last"), "restore tracked") })
+	measure("rewind", func() { h.wantFiles(h.clean("last"), "restore tracked") })
+	measure("undo", func() { h.wantFiles(h.clean(Undo), "restore tracked") })
+	return costs
 }
 
 func TestP14_passive(t *testing.T) {
@@ -200,10 +228,7 @@ func (h *history) crash(n int, do func()) (died bool) {
 		return nil
 	})
 	do()
-	if h.store.lock != nil {
-		h.store.lock.Close()
-	}
-	h.open()
+	h.crashed()
 	return died
 }
 

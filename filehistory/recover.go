@@ -11,8 +11,7 @@ import (
 
 // recover ends what a process that died left unfinished. Its temporary files are
 // removed, those that the journal names and no others. Files that were to change
-// stay as they are: asking again finishes a rewind. The parent of a fork may be alive, and
-// its temporary files in use: there, remove does nothing.
+// stay as they are: asking again finishes a rewind.
 func (s *Store) recover(remove func(path string)) error {
 	return errors.Join(s.recoverRewinds(remove), s.recoverChanges(remove))
 }
@@ -23,7 +22,7 @@ func (s *Store) recoverChanges(remove func(path string)) error {
 		remove(writeTemporary(c.writer, c.path))
 		records = append(records, &journal.Record{
 			Type: journal.After, Change: c.number, Path: journal.NewPath(c.path), Parent: c.parent,
-			State: journal.State{Kind: journal.Lost, Why: "the process that changed it died"},
+			State: journal.State{Kind: journal.Lost, Why: "it was not recorded"},
 		})
 	}
 	return s.record(records...)

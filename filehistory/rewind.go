@@ -16,8 +16,9 @@ import (
 
 // Rewind puts every path that was changed after id back to what stood there
 // just before its first change after id. id is a checkpoint, the UndoID of an
-// earlier rewind, or [Undo]. The error is non-nil only if nothing was done;
-// what could not be done for single paths is in the report.
+// earlier rewind, or [Undo]. The error is non-nil only if nothing was done, as
+// when ctx ends before the first path is touched; once that is done, a rewind
+// goes to its end. What could not be done for single paths is in the report.
 func (s *Store) Rewind(ctx context.Context, id string, _ RewindOptions) (*Report, error) {
 	if s == nil {
 		return nil, ErrNoCheckpoint
@@ -26,14 +27,14 @@ func (s *Store) Rewind(ctx context.Context, id string, _ RewindOptions) (*Report
 		return nil, fmt.Errorf("rewind: %w", err)
 	}
 	defer s.progress.Release(everything)
-	report, err := s.rewind(ctx, id)
+	report, err := s.rewindTo(ctx, id)
 	if err != nil {
 		return nil, fmt.Errorf("rewind: %w", err)
 	}
 	return report, nil
 }
 
-func (s *Store) rewind(ctx context.Context, id string) (*Report, error) {
+func (s *Store) rewindTo(ctx context.Context, id string) (*Report, error) {
 	if err := s.knows(id); err != nil {
 		return nil, err // before the lock is waited for, and a store made
 	}
@@ -41,7 +42,7 @@ func (s *Store) rewind(ctx context.Context, id string) (*Report, error) {
 		return nil, err
 	}
 	batch := s.blobs.Batch()
-	p, err := s.plan(ctx, id, batch)
+	p, err := s.newPlan(ctx, id, batch)
 	if err != nil {
 		return nil, err
 	}
@@ -51,6 +52,9 @@ func (s *Store) rewind(ctx context.Context, id string) (*Report, error) {
 	}
 	if err := batch.Sync(); err != nil {
 		return nil, err
+	}
+	if err := ctx.Err(); err != nil {
+		return nil, err // the last moment: what is announced goes to its end
 	}
 	w := &work{s: s, plan: p, steps: steps, id: uuid.NewString(), moved: make(map[string]string)}
 	if err := w.announce(); err != nil {
@@ -100,7 +104,7 @@ type work struct {
 	moved   map[string]string // what was moved aside, and where to
 
 	mu   sync.Mutex // files are replaced side by side
-	held []disk.Held
+	held disk.Held  // until after the reply
 }
 
 // announce writes into the journal what is about to change and where temporary
@@ -145,7 +149,7 @@ func (w *work) abandon() error {
 
 func (w *work) missingAbove(path string) []string {
 	var dirs []string
-	for dir := filepath.Dir(path); w.plan.way(dir) == missing; dir = filepath.Dir(dir) {
+	for dir := filepath.Dir(path); w.plan.wayTo(dir) == missing; dir = filepath.Dir(dir) {
 		dirs = append([]string{dir}, dirs...)
 	}
 	return dirs

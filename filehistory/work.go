@@ -7,7 +7,6 @@ import (
 	"path/filepath"
 	"slices"
 
-	"takeback/filehistory/internal/disk"
 	"takeback/filehistory/internal/journal"
 )
 
@@ -20,7 +19,7 @@ func (w *work) stage() {
 			return nil
 		}
 		temp := temporary(w.id, st.path, st.record.Change, st.record.Up)
-		if err := w.s.stage(temp, st); err != nil {
+		if err := w.s.fillStaged(temp, st); err != nil {
 			_ = w.s.fs.Remove(temp) // may not even be there
 			st.fail(fmt.Errorf("stage: %w", err))
 			return nil
@@ -51,7 +50,7 @@ func (w *work) unstage(st *step, err error) {
 	}
 }
 
-func (s *Store) stage(temp string, st *step) error {
+func (s *Store) fillStaged(temp string, st *step) error {
 	if st.want.Kind == journal.Link {
 		if err := s.fs.Symlink(string(st.want.Link), temp); err != nil {
 			return err
@@ -75,12 +74,14 @@ func (s *Store) stage(temp string, st *step) error {
 	return errors.Join(s.fs.ChmodFile(f, mode), f.Close())
 }
 
-// replace changes what stands at the paths: folders and replacements first,
-// removals last, so that whatever goes wrong there is more than needed, not less.
+// replace changes what stands at the paths: folders and replacements first, then
+// removals, so that whatever goes wrong there is more than needed, not less. A
+// folder gets its mode last, as that may forbid changes in it.
 func (w *work) replace() {
 	w.each(w.steps, func(st *step) bool { return st.obstructed }, w.moveAside)
 	w.makeFolders()
 	w.plan.ways = make(map[string]way)
+	w.each(w.steps, func(st *step) bool { return st.change.Action == Chmod && st.now.Kind != journal.Dir }, w.chmod)
 	_ = sideBySide(w.steps, func(st *step) error { // each step keeps its own error
 		if st.verdict == differs && st.staged != "" {
 			if err := w.swap(st); err != nil {
@@ -89,7 +90,6 @@ func (w *work) replace() {
 		}
 		return nil
 	})
-	w.each(w.steps, func(st *step) bool { return st.change.Action == Chmod }, w.chmod)
 	backward := slices.Clone(w.steps)
 	slices.Reverse(backward)
 	w.each(backward, func(st *step) bool { return st.change.Action == Remove }, w.remove)
@@ -98,7 +98,7 @@ func (w *work) replace() {
 			w.settleAside(st)
 		}
 	}
-	w.each(backward, func(st *step) bool { return st.want.Kind == journal.Dir && st.change.Action == Restore }, w.finishFolder)
+	w.each(backward, func(st *step) bool { return st.want.Kind == journal.Dir }, w.finishFolder)
 }
 
 func (w *work) each(steps []*step, which func(*step) bool, do func(*step) error) {
@@ -117,14 +117,16 @@ var errChanging = errors.New("it is being changed by somebody else; ask again")
 // check looks once more before a path is touched.
 //
 // RACE: between this look and the change somebody may still put something
-// there. What is lost then is what they wrote within microseconds; a link that
-// they put there is itself replaced, never followed. A folder on the way that
-// becomes a link in that window is followed: no portable call prevents it.
+// there, and what they wrote then is lost. So is what they wrote in place right
+// after the saving, if it has the old size: times count in ticks of the kernel's
+// clock, up to 10 ms, and two writes in one tick look like one. A link that they
+// put there is itself replaced, never followed. A folder on the way that becomes a
+// link between look and change is followed: no portable call prevents it.
 func (w *work) check(st *step, path string) error {
 	w.mu.Lock()
-	way := w.plan.way(filepath.Dir(path))
+	leads := w.plan.wayTo(filepath.Dir(path))
 	w.mu.Unlock()
-	if way == linked || way == blocked {
+	if leads == linked || leads == blocked {
 		return errors.New("its folder was replaced")
 	}
 	now, err := look(path)
@@ -194,8 +196,11 @@ func (w *work) makeFolders() {
 	}
 }
 
-// finishFolder gives a folder that came back its owner and mode, once it is filled.
+// finishFolder gives a folder its mode, and one that came back its owner.
 func (w *work) finishFolder(st *step) error {
+	if st.change.Action == Chmod {
+		return w.chmod(st)
+	}
 	st.lost = errors.Join(st.lost, w.s.fs.Chown(st.path, st.want.UID, st.want.GID), w.s.fs.SetXattrs(st.path, st.want.Xattrs))
 	return w.s.fs.Chmod(st.path, st.want.Mode)
 }
@@ -206,31 +211,14 @@ func (w *work) swap(st *step) error {
 			return err
 		}
 	}
-	w.hold(st, st.path)
+	if st.now.Kind == journal.File {
+		w.held.Add(st.path)
+	}
 	if err := w.s.fs.Rename(st.staged, st.path); err != nil {
 		return err
 	}
 	st.staged, st.done = "", true
 	return nil
-}
-
-// maxHeld bounds the files held open.
-const maxHeld = 4096
-
-// hold keeps a replaced inode until after the reply: giving its blocks back is
-// most of what a rename over it costs.
-func (w *work) hold(st *step, path string) {
-	if st.now.Kind != journal.File {
-		return
-	}
-	w.mu.Lock()
-	defer w.mu.Unlock()
-	if len(w.held) >= maxHeld {
-		return
-	}
-	if h, err := disk.Hold(path); err == nil {
-		w.held = append(w.held, h)
-	}
 }
 
 func (w *work) chmod(st *step) error {
@@ -249,7 +237,9 @@ func (w *work) remove(st *step) error {
 	if err := w.check(st, path); err != nil {
 		return err
 	}
-	w.hold(st, path)
+	if st.now.Kind == journal.File {
+		w.held.Add(path)
+	}
 	if err := w.s.fs.Remove(path); err != nil {
 		return err
 	}
@@ -296,11 +286,7 @@ func (w *work) finish() *Report {
 	if done > 0 {
 		report.UndoID = w.id
 	}
-	w.s.freeing.Go(func() {
-		for _, h := range w.held {
-			_ = h.Close() // it was only held
-		}
-	})
+	w.s.freeing.Go(w.held.Release)
 	w.s.log.Debug("rewound", "to", w.plan.id, "changed", done, "problems", len(report.Problems))
 	return report
 }

@@ -77,16 +77,25 @@ var process = sync.OnceValue(func() string { return strings.ReplaceAll(uuid.NewS
 // from the journal, so that the next process can remove what a killed one left.
 // The target's own name is no part of it: that may be as long as names can be.
 func writeTemporary(process, path string) string {
-	base := sha256.Sum256([]byte(filepath.Base(path)))
+	base := baseHash(path)
 	return filepath.Join(filepath.Dir(path), fmt.Sprintf(".takeback-%s-%x", process, base[:8]))
 }
 
+func baseHash(path string) [sha256.Size]byte { return sha256.Sum256([]byte(filepath.Base(path))) }
+
+// swapping lets one call at a time have a temporary name. Which lock it is follows
+// from the base name, since a folder can be spelled in many ways.
+var swapping [64]sync.Mutex
+
 func swapIn(path string, content []byte, perm fs.FileMode, dress func(*os.File) error) (err error) {
+	lock := &swapping[baseHash(path)[0]%byte(len(swapping))]
+	lock.Lock()
+	defer lock.Unlock()
 	temp := writeTemporary(process(), path)
-	f, err := os.OpenFile(temp, os.O_WRONLY|os.O_CREATE|os.O_EXCL, perm)
-	if errors.Is(err, fs.ErrExist) { // two calls write the same file at once
-		temp += "-" + uuid.NewString()
-		f, err = os.OpenFile(temp, os.O_WRONLY|os.O_CREATE|os.O_EXCL, perm)
+	create := func() (*os.File, error) { return os.OpenFile(temp, os.O_WRONLY|os.O_CREATE|os.O_EXCL, perm) }
+	f, err := create()
+	if errors.Is(err, fs.ErrExist) && os.Remove(temp) == nil { // ours, which could not be removed before
+		f, err = create()
 	}
 	if err != nil {
 		return err

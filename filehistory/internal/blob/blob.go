@@ -134,7 +134,7 @@ func (b *Batch) Put(hash Hash, content []byte) (Ref, error) {
 // one: damage done to it must not spread to what is saved later.
 func (s *Store) holds(ref Ref, content []byte) bool {
 	if ref.Pack == "" {
-		return s.present(ref)
+		return s.intact(ref)
 	}
 	if ref.Pack == s.pack && ref.Offset >= s.size {
 		return true
@@ -217,10 +217,13 @@ func (s *Store) adopt(temp, src *os.File) (Ref, error) {
 	}
 	ref := Ref{Hash: hash, Size: size}
 	s.mu.Lock()
-	defer s.mu.Unlock()
-	if old, ok := s.known[hash]; ok && s.present(old) {
+	old, ok := s.known[hash]
+	s.mu.Unlock()
+	if ok && s.intact(old) {
 		return old, s.fs.Remove(temp.Name())
 	}
+	s.mu.Lock()
+	defer s.mu.Unlock()
 	if err := s.fs.Rename(temp.Name(), s.path(ref)); err != nil {
 		return Ref{}, err
 	}
@@ -228,12 +231,13 @@ func (s *Store) adopt(temp, src *os.File) (Ref, error) {
 	return ref, nil
 }
 
-func (s *Store) present(ref Ref) bool {
-	if ref.Pack != "" {
-		return true
+// intact reads all of it: a copy that was damaged keeps its name and its size.
+func (s *Store) intact(ref Ref) bool {
+	c, err := s.Open(ref)
+	if err != nil {
+		return false
 	}
-	info, err := disk.Lstat(s.path(ref))
-	return err == nil && info.Mode.IsRegular() && info.Size == ref.Size
+	return c.Close() == nil
 }
 
 // HashFile reads f from its beginning.
@@ -299,13 +303,13 @@ func (s *Store) Close() error {
 }
 
 // maxPacks bounds the packs held open: each process that wrote left one.
-const maxPacks = 32
+const maxPacks = 16
 
 func (s *Store) readPack(ref Ref) ([]byte, error) {
 	f := s.packs[ref.Pack]
 	if f == nil {
 		var err error
-		if f, _, err = disk.OpenRegular(s.path(ref)); err != nil {
+		if f, err = s.openSaved(ref); err != nil {
 			return nil, err
 		}
 		for name, other := range s.packs {
@@ -318,7 +322,7 @@ func (s *Store) readPack(ref Ref) ([]byte, error) {
 	}
 	b := make([]byte, ref.Size)
 	if n, err := f.ReadAt(b, ref.Offset); err != nil && n < len(b) {
-		return nil, err
+		return nil, fmt.Errorf("%w: %w", ErrCorrupt, err)
 	}
 	return b, nil
 }

@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"io/fs"
 	"os"
 
 	"takeback/filehistory/internal/disk"
@@ -35,15 +36,27 @@ func (s *Store) Open(ref Ref) (*Content, error) {
 		}
 		return &Content{ReaderAt: bytes.NewReader(b), Size: ref.Size}, nil
 	}
-	f, _, err := disk.OpenRegular(s.path(ref))
+	f, err := s.openSaved(ref)
 	if err != nil {
-		return nil, errors.Join(ErrCorrupt, err)
+		return nil, err
 	}
 	if err := verify(f, ref); err != nil {
 		f.Close()
 		return nil, err
 	}
 	return &Content{ReaderAt: f, Size: ref.Size, file: f}, nil
+}
+
+// openSaved tells damage from a refusal, such as one for having too many files open.
+func (s *Store) openSaved(ref Ref) (*os.File, error) {
+	f, _, err := disk.OpenRegular(s.path(ref))
+	if errors.Is(err, fs.ErrNotExist) || errors.Is(err, disk.ErrNotRegular) {
+		return nil, fmt.Errorf("%w: %w", ErrCorrupt, err)
+	}
+	if err != nil {
+		return nil, fmt.Errorf("open saved content: %w", err)
+	}
+	return f, nil
 }
 
 func (s *Store) packed(ref Ref) ([]byte, error) {
@@ -54,7 +67,7 @@ func (s *Store) packed(ref Ref) ([]byte, error) {
 	b, err := s.readPack(ref)
 	s.mu.Unlock()
 	if err != nil {
-		return nil, fmt.Errorf("%w: %w", ErrCorrupt, err)
+		return nil, err
 	}
 	if sha256.Sum256(b) != ref.Hash {
 		return nil, fmt.Errorf("%w: its hash differs", ErrCorrupt)
@@ -71,9 +84,9 @@ func (s *Store) CopyTo(dst *os.File, ref Ref) error {
 		}
 		return s.fs.Write(dst, b, 0)
 	}
-	src, _, err := disk.OpenRegular(s.path(ref))
+	src, err := s.openSaved(ref)
 	if err != nil {
-		return errors.Join(ErrCorrupt, err)
+		return err
 	}
 	defer src.Close()
 	if err := s.fs.Copy(dst, src); err != nil {

@@ -2,8 +2,11 @@ package disk
 
 import (
 	"errors"
+	"math"
 	"os"
 	"path/filepath"
+	"sync"
+	"sync/atomic"
 	"syscall"
 
 	"golang.org/x/sys/unix"
@@ -63,14 +66,53 @@ func syncTogether(paths []string) error {
 	return nil
 }
 
-// Held is an inode that is kept alive.
-type Held int
-
-// Hold keeps the inode at path alive until it is closed.
-func Hold(path string) (Held, error) {
-	fd, err := unix.Open(path, unix.O_PATH|unix.O_NOFOLLOW|unix.O_CLOEXEC, 0)
-	return Held(fd), err
+// Held keeps inodes alive: giving their blocks back is most of what renaming over
+// them costs, and can wait. It may be used from several goroutines.
+type Held struct {
+	mu  sync.Mutex
+	fds []int
 }
 
-// Close lets the inode go.
-func (h Held) Close() error { return unix.Close(int(h)) }
+// The whole process shares one bound, and most files stay for others to open.
+const (
+	maxHeld  = 4096
+	heldPart = 4 // one in so many
+)
+
+var held atomic.Int64
+
+// Add holds the inode at path, if another one may be held.
+func (h *Held) Add(path string) {
+	if held.Add(1) > min(maxHeld, openFiles()/heldPart) {
+		held.Add(-1)
+		return
+	}
+	fd, err := unix.Open(path, unix.O_PATH|unix.O_NOFOLLOW|unix.O_CLOEXEC, 0)
+	if err != nil {
+		held.Add(-1)
+		return
+	}
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	h.fds = append(h.fds, fd)
+}
+
+// openFiles is how many files the process may have open.
+func openFiles() int64 {
+	var limit unix.Rlimit
+	if err := unix.Getrlimit(unix.RLIMIT_NOFILE, &limit); err != nil {
+		return 0
+	}
+	return int64(min(limit.Cur, math.MaxInt64))
+}
+
+// Release lets the inodes go.
+func (h *Held) Release() {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	for _, fd := range h.fds {
+		unix.Close(fd)
+		held.Add(-1)
+	}
+	h.fds = nil
+}

@@ -85,6 +85,35 @@ func TestOtherVersion(t *testing.T) {
 	}
 }
 
+// TestTornHead cuts the first line at each byte: the journal begins anew.
+func TestTornHead(t *testing.T) {
+	head, err := appendFrame(nil, &Record{Type: Head, Version: Version})
+	if err != nil {
+		t.Fatal(err)
+	}
+	path := filepath.Join(t.TempDir(), "journal")
+	for cut := range head {
+		if err := os.WriteFile(path, head[:cut], 0o600); err != nil {
+			t.Fatal(err)
+		}
+		_, whole, size := readAll(t, path)
+		w, err := Append(&disk.FS{}, path, whole, size)
+		if err != nil {
+			t.Fatalf("cut to %d bytes: %v", cut, err)
+		}
+		if err := w.Add(sample(1)); err != nil {
+			t.Fatal(err)
+		}
+		if err := w.Close(); err != nil {
+			t.Fatal(err)
+		}
+		records, whole, size := readAll(t, path)
+		if whole != size || len(records) != 2 || records[0].Type != Head || !reflect.DeepEqual(records[1], sample(1)) {
+			t.Fatalf("cut to %d bytes: %d of %d, %+v", cut, whole, size, records)
+		}
+	}
+}
+
 // TestDamageCostsItself damages one byte: all records but the one that holds it
 // are read, and, if it holds a line feed, those on both its sides.
 func TestDamageCostsItself(t *testing.T) {

@@ -37,7 +37,7 @@ func Read(path string, visit func(*Record)) (whole, size int64, err error) {
 	r := reader{src: f, visit: visit, chunkSize: int(min(info.Size()+1, chunkSize))}
 	for !r.eof {
 		if err := r.round(); err != nil {
-			return 0, 0, fmt.Errorf("read journal: %w", err)
+			return 0, 0, fmt.Errorf("read journal %s: %w", path, err)
 		}
 	}
 	return r.whole, r.size, nil

@@ -25,7 +25,7 @@ type Writer struct {
 }
 
 // Append opens the journal at path for appending behind its whole lines, and
-// begins it if it is empty.
+// begins it if there is none.
 func Append(d *disk.FS, path string, whole, size int64) (*Writer, error) {
 	f, err := d.OpenPrivate(path)
 	if err != nil {
@@ -40,13 +40,13 @@ func Append(d *disk.FS, path string, whole, size int64) (*Writer, error) {
 }
 
 func (w *Writer) begin(size int64) error {
-	if size == 0 {
-		return w.Add(&Record{Type: Head, Version: Version})
-	}
 	if size > w.size { // a torn line: nothing relies on a record whose writer died writing it
 		if err := w.fs.Truncate(w.file, w.size); err != nil {
 			return err
 		}
+	}
+	if w.size == 0 {
+		return w.Add(&Record{Type: Head, Version: Version})
 	}
 	var last [1]byte
 	if _, err := w.file.ReadAt(last[:], w.size-1); err != nil {
