@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"io/fs"
 	"log/slog"
+	"maps"
 	"os"
 	"path/filepath"
 
@@ -120,9 +121,13 @@ func (host *environment) ancestry(origin session.Origin) (dir string, aliases ma
 			return "", nil
 		}
 		origin = older.Origin()
+		// What has no other name here is called as it was there.
+		composed := map[string]string{}
+		maps.Copy(composed, origin.Messages)
 		for id, was := range aliases {
-			aliases[id] = cmp.Or(origin.Messages[was], was)
+			composed[id] = cmp.Or(origin.Messages[was], was)
 		}
+		aliases = composed
 	}
 	return "", nil
 }
