@@ -93,13 +93,13 @@ func TestBeginWaitsForARunningRewind(t *testing.T) {
 	h.put("a", "a0")
 	h.checkpoint("u1")
 	h.write("a", "a1")
-	begun, go_on := make(chan struct{}), make(chan struct{})
+	begun, goOn := make(chan struct{}), make(chan struct{})
 	var once sync.Once
 	h.onOperation(func(op, _ string) error {
 		if op == "rename" {
 			once.Do(func() {
 				close(begun)
-				<-go_on
+				<-goOn
 			})
 		}
 		return nil
@@ -119,7 +119,7 @@ func TestBeginWaitsForARunningRewind(t *testing.T) {
 	if _, err := h.store.Begin(ctx, "test", h.path("a")); !errors.Is(err, context.DeadlineExceeded) {
 		t.Errorf("a change began in the middle of a rewind: %v", err)
 	}
-	close(go_on)
+	close(goOn)
 	h.must(<-result)
 	h.store.fs.Fail = nil
 	h.write("a", "a2")

@@ -18,6 +18,7 @@
 //	              that writes begins a pack, and no other ever touches it
 //	files/<hash>  larger saved contents, named by SHA-256
 //	temp/         contents on their way to files
+//	journal.new   a copy of the parent's journal, until the fork is whole
 //
 // Folders have mode 0700, files 0600. Contents are flushed before the records
 // that speak of them, and both before [Store.Begin] returns.
@@ -46,7 +47,7 @@
 //
 // A rewind stages new content as .takeback-<its id>-<n> beside its place, what is
 // in the way goes to the same name with -old. [WriteFile] writes through
-// .takeback-<process>-<part of the hash of the file's name>. All follow from
-// records that are flushed first, so the next process that writes can remove
+// .takeback-<process>-<part of the hash of the file's name>, one call at a time.
+// All follow from records that are flushed first, so the next process that writes can remove
 // what a dead one left, and needs to search for nothing.
 package filehistory

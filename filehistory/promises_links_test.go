@@ -124,8 +124,8 @@ func TestP9_ownStore(t *testing.T) {
 	h.restart()
 	h.checkpoint("u1")
 	h.write("a", "a1")
-	for _, way := range []string{home, link} {
-		name := filepath.Join(way, "takeback", "session", "notes")
+	for _, spelling := range []string{home, link} {
+		name := filepath.Join(spelling, "takeback", "session", "notes")
 		h.change(func() { h.put(name, "by a tool") }, name)
 	}
 	h.restart()

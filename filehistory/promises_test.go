@@ -326,6 +326,30 @@ func TestP6_wholeOrTold(t *testing.T) {
 	h.absent("made")
 }
 
+// TestP6_folderModesComeLast: a mode may forbid what is still to be done in the
+// folder, and what a file needs is done before that.
+func TestP6_folderModesComeLast(t *testing.T) {
+	h := newHistory(t)
+	h.put("d/a", "a0")
+	h.put("d/mode", "m")
+	h.must(os.Chmod(h.path("d"), 0o555))
+	h.checkpoint("u1")
+	h.change(func() { h.must(os.Chmod(h.path("d"), 0o755)) }, "d")
+	h.change(func() { h.must(os.Chmod(h.path("d/mode"), 0o600)) }, "d/mode")
+	h.write("d/a", "a1")
+	h.write("d/new", "n")
+	var ours []string
+	for _, op := range h.operations(func() { h.clean("u1") }) {
+		if strings.HasPrefix(op, "chmod") || strings.HasPrefix(op, "rename") || strings.HasPrefix(op, "remove") {
+			ours = append(ours, op)
+		}
+	}
+	ours = ours[1:] // the staged file gets its mode
+	if want := []string{"chmod d/mode", "rename d/a", "remove d/new", "chmod " + filepath.Base(h.work) + "/d"}; !slices.Equal(ours, want) {
+		t.Fatalf("%q, want %q", ours, want)
+	}
+}
+
 // TestP5_changedMeanwhile changes files between the saving and the replacing:
 // what was not saved is not overwritten.
 func TestP5_changedMeanwhile(t *testing.T) {
