@@ -158,7 +158,7 @@ func (p *permissions) match(behavior, tool string, a Access) (rule, bool) {
 // runsCode tells of files through which an edit becomes a command: hooks and settings of version
 // control, of agents and of shells. To accept edits is not to accept those.
 func runsCode(path string) bool {
-	path = resolve(path)
+	path = RealPath(path)
 	switch filepath.Base(path) {
 	case ".mcp.json", ".gitconfig", ".gitmodules", ".bashrc", ".bash_profile", ".profile", ".zshrc", ".zprofile", ".zshenv", ".envrc":
 		return true
@@ -168,22 +168,20 @@ func runsCode(path string) bool {
 	})
 }
 
-// within tells whether path lies in folder once links are resolved. What does not exist
-// yet is where its deepest existing parent is.
+// within tells whether path lies in folder once links are resolved.
 func within(folder, path string) bool {
-	rel, err := filepath.Rel(resolve(folder), resolve(path))
+	rel, err := filepath.Rel(RealPath(folder), RealPath(path))
 	return err == nil && rel != ".." && !strings.HasPrefix(rel, ".."+string(filepath.Separator))
 }
 
-func resolve(path string) string {
-	rest := ""
-	for dir := filepath.Clean(path); ; dir = filepath.Dir(dir) {
-		if real, err := filepath.EvalSymlinks(dir); err == nil {
-			return filepath.Join(real, rest)
-		}
-		if dir == filepath.Dir(dir) {
-			return filepath.Clean(path)
-		}
-		rest = filepath.Join(filepath.Base(dir), rest)
+// RealPath resolves the links in path, as far as it exists.
+func RealPath(path string) string {
+	if real, err := filepath.EvalSymlinks(path); err == nil {
+		return real
 	}
+	parent := filepath.Dir(path)
+	if parent == path {
+		return path
+	}
+	return filepath.Join(RealPath(parent), filepath.Base(path))
 }

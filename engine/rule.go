@@ -52,7 +52,7 @@ func (r rule) covers(tool string, a Access, cwd string) certainty {
 		if !filepath.IsAbs(path) {
 			path = filepath.Join(cwd, path)
 		}
-		if resolve(path) == resolve(a.Path) { // a link must not lead around a rule
+		if RealPath(path) == RealPath(a.Path) { // a link must not lead around a rule
 			return yes
 		}
 	}

@@ -189,7 +189,7 @@ func TestProcess_B30_fieldsOfAnyType(t *testing.T) {
 	p := start(t, launch{})
 	var asked []string
 	for _, subtype := range []string{"initialize", "interrupt", "set_model", "set_permission_mode", "rewind_files", "get_binary_version"} {
-		for _, field := range []string{"user_message_id", "dry_run", "mode", "model", "systemPrompt", "appendSystemPrompt", "hooks", "agents"} {
+		for _, field := range []string{"user_message_id", "dry_run", "cancel_queued", "mode", "model", "systemPrompt", "appendSystemPrompt", "hooks", "agents"} {
 			for _, value := range []any{nil, 1, 1.5e300, "x", true, []any{}, []any{1}, []any{"x"}, map[string]any{}, map[string]any{"a": 1}} {
 				asked = append(asked, p.ask(subtype, map[string]any{field: value}))
 			}

@@ -12,6 +12,8 @@ import (
 	"strings"
 	"sync"
 	"syscall"
+
+	"takeback/engine"
 )
 
 // digest tells contents apart: SHA-256.
@@ -34,32 +36,20 @@ func (k *knowledge) learn(path string, d digest) {
 	if k.seen == nil {
 		k.seen = make(map[string]digest)
 	}
-	k.seen[realPath(path)] = d
+	k.seen[engine.RealPath(path)] = d
 }
 
 func (k *knowledge) of(path string) (digest, bool) {
 	k.mu.Lock()
 	defer k.mu.Unlock()
-	d, ok := k.seen[realPath(path)]
+	d, ok := k.seen[engine.RealPath(path)]
 	return d, ok
 }
 
 func (k *knowledge) forget(path string) {
 	k.mu.Lock()
 	defer k.mu.Unlock()
-	delete(k.seen, realPath(path))
-}
-
-// realPath resolves the links in path, as far as it exists.
-func realPath(path string) string {
-	if real, err := filepath.EvalSymlinks(path); err == nil {
-		return real
-	}
-	parent := filepath.Dir(path)
-	if parent == path {
-		return path
-	}
-	return filepath.Join(realPath(parent), filepath.Base(path))
+	delete(k.seen, engine.RealPath(path))
 }
 
 // openFile opens a regular file, or a link to one, for reading. It looks at the
