@@ -84,7 +84,7 @@ func openHistory(f *flags, host *environment, t *session.Transcript, log *slog.L
 	dir := host.historyDir(t.ID())
 	parent, aliases := host.ancestry(t.Origin())
 	if f.noPersistence {
-		if _, err := os.Stat(dir); err == nil {
+		if _, err := os.Stat(filepath.Join(dir, "journal")); err == nil {
 			parent, aliases = dir, nil
 		}
 		dir = host.historyDir(uuid.NewString())
@@ -113,7 +113,8 @@ func (host *environment) ancestry(origin session.Origin) (dir string, aliases ma
 			return "", nil
 		}
 		dir = host.historyDir(origin.SessionID)
-		if _, err := os.Stat(dir); !errors.Is(err, fs.ErrNotExist) {
+		// A folder alone says nothing: a fork that was killed early leaves one.
+		if _, err := os.Stat(filepath.Join(dir, "journal")); !errors.Is(err, fs.ErrNotExist) {
 			return dir, aliases
 		}
 		older, err := session.Resume(host.place(), origin.SessionID)
