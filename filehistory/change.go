@@ -167,7 +167,7 @@ func (c *Change) Done() error {
 	}
 	c.s.mu.Lock()
 	defer c.s.mu.Unlock()
-	if err := c.s.record(after...); err != nil {
+	if err := c.s.conclude(after...); err != nil {
 		return fmt.Errorf("end change: %w", err)
 	}
 	return nil

@@ -8,6 +8,7 @@ import (
 	"log/slog"
 	"os"
 	"path/filepath"
+	"slices"
 	"strconv"
 	"strings"
 	"sync"
@@ -92,6 +93,7 @@ type Store struct {
 	whole   int64 // of it, lines that end
 	lock    *os.File
 	journal *journal.Writer // nil until the lock is held
+	owed    []*journal.Record
 	closed  bool
 
 	rewindPatience, changePatience time.Duration
@@ -288,13 +290,27 @@ func (s *Store) record(records ...*journal.Record) error {
 			next++
 		}
 	}
-	if err := s.journal.Add(records...); err != nil {
+	if err := s.journal.Add(slices.Concat(s.owed, records)...); err != nil {
 		return err
 	}
+	s.owed = nil
 	for _, r := range records {
 		s.index.apply(r)
 	}
 	return nil
+}
+
+// conclude records what has happened already, whether or not the disk has room to
+// say so: what the journal does not take goes before its next record.
+func (s *Store) conclude(records ...*journal.Record) error {
+	err := s.record(records...)
+	if err != nil && s.journal != nil {
+		s.owed = append(s.owed, records...)
+		for _, r := range records {
+			s.index.apply(r)
+		}
+	}
+	return err
 }
 
 // Checkpoints lists the checkpoints, oldest first.
@@ -321,7 +337,7 @@ func (s *Store) Close() error {
 	s.closed = true
 	err := s.blobs.Close()
 	if s.journal != nil {
-		err = errors.Join(err, s.journal.Close(), s.lock.Close())
+		err = errors.Join(err, s.record(), s.journal.Close(), s.lock.Close())
 		s.journal = nil
 	}
 	return err

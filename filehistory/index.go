@@ -161,6 +161,10 @@ type target struct {
 	first, last int64 // the sequence numbers of its changes
 }
 
+// mayHaveLeft says whether what the session left there is of this kind, or may be
+// because nothing tells: its process died, or could not write into the journal.
+func (t *target) mayHaveLeft(kind journal.Kind) bool { return t.left == nil || t.left.Kind == kind }
+
 // since gives the targets, sorted by path, for the point at seq.
 func (x *index) since(seq int64) []*target {
 	byPath := make(map[string]*target)
@@ -188,6 +192,15 @@ func (x *index) since(seq int64) []*target {
 func (x *index) changesAfter(seq int64) []*change {
 	i, _ := slices.BinarySearchFunc(x.changes, seq+1, func(c *change, seq int64) int { return int(c.seq - seq) })
 	return x.changes[i:]
+}
+
+// latest gives the last change of each path after the point at seq.
+func (x *index) latest(seq int64) map[string]*change {
+	latest := make(map[string]*change)
+	for _, c := range x.changesAfter(seq) {
+		latest[c.path] = c
+	}
+	return latest
 }
 
 // first gives the first change of path after the point at seq.

@@ -206,9 +206,8 @@ func (p *plan) joinSpellings() {
 
 func (st *step) judge() {
 	want, now, left := st.want, st.now, st.left
-	leftDir := left != nil && left.Kind == journal.Dir
 	switch {
-	case st.parent && !leftDir: // the change did not make it after all
+	case st.parent && !st.mayHaveLeft(journal.Dir): // the change did not make it after all
 	case want.Kind == journal.Absent && now.Kind == journal.Dir && left != nil && left.Kind == journal.Absent:
 		// The session made a folder and removed it; this is somebody else's.
 	case want.Kind == journal.Lost:
@@ -220,7 +219,9 @@ func (st *step) judge() {
 		st.fail(errors.New("a pipe, socket or device cannot be restored"))
 	case now.Kind == journal.Link && !(left != nil && alike(now, *left)):
 		st.verdict = skipped
-	case now.Kind == journal.Dir && !leftDir && want.Kind != journal.Dir:
+	case now.Kind == journal.Dir && !st.mayHaveLeft(journal.Dir) && want.Kind != journal.Dir:
+		st.verdict = skipped
+	case st.parent && now.Kind != journal.Absent && now.Kind != journal.Dir: // no change makes that of a parent
 		st.verdict = skipped
 	default:
 		st.verdict = differs

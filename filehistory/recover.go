@@ -11,7 +11,8 @@ import (
 
 // recover ends what a process that died left unfinished. Its temporary files are
 // removed, those that the journal names and no others. Files that were to change
-// stay as they are: asking again finishes a rewind.
+// stay as they are: asking again finishes a rewind. What was left at a path is
+// unknown where nothing tells, and then the session may have made what stands there.
 func (s *Store) recover(remove func(path string)) error {
 	return errors.Join(s.recoverRewinds(remove), s.recoverChanges(remove))
 }
@@ -44,6 +45,7 @@ func (s *Store) recoverRewinds(remove func(path string)) error {
 
 func (s *Store) recoverRewind(w *rewind, remove func(path string)) (records []*journal.Record, done int) {
 	resolver := newResolver()
+	latest := s.index.latest(w.seq)
 	for _, c := range w.changes {
 		if c.up > 0 {
 			temp := temporary(w.id, c.path, c.number, c.up)
@@ -51,24 +53,31 @@ func (s *Store) recoverRewind(w *rewind, remove func(path string)) (records []*j
 			remove(temp + asideSuffix)
 		}
 		after := c.after // there if only the end's record is missing
-		if after == nil {
-			state := leave(resolver, c.path, c.before)
-			after = &state
-			// Where the path holds neither what it held nor what it was to hold,
-			// somebody else wrote since. What the rewind left is not known then, and
-			// must not be made up.
-			if known := unchanged(c.before, state) || alike(s.goal(w, c), state); known {
+		if after == nil && latest[c.path] == c {
+			if after = s.leftByDead(resolver, w, c); after != nil {
 				records = append(records, &journal.Record{
 					Type: journal.After, Change: c.number, Path: journal.NewPath(c.path),
-					Parent: c.parent, Rewound: true, State: state,
+					Parent: c.parent, Rewound: true, State: *after,
 				})
 			}
 		}
-		if !unchanged(c.before, *after) {
+		if after == nil || !unchanged(c.before, *after) {
 			done++
 		}
 	}
 	return append(records, &journal.Record{Type: journal.RewindEnd, ID: w.id, Done: done}), done
+}
+
+// leftByDead is what a rewind that died left at a path, the newest change there.
+// Where the path holds neither what it held nor what it was to hold, the rewind
+// stopped half-way or somebody else wrote since. What was left is not known then,
+// and must not be made up.
+func (s *Store) leftByDead(resolver *resolver, w *rewind, c *change) *journal.State {
+	state := leave(resolver, c.path, c.before)
+	if unchanged(c.before, state) || alike(s.goal(w, c), state) {
+		return &state
+	}
+	return nil
 }
 
 // goal is what a rewind that died was to make of a path.

@@ -135,16 +135,20 @@ func (w *work) announce() error {
 		return err
 	}
 	if err := j.Sync(); err != nil {
-		return errors.Join(err, w.abandon())
+		return errors.Join(err, w.abandon(befores))
 	}
 	return nil
 }
 
-// abandon takes back an announcement that may not be on disk.
-func (w *work) abandon() error {
+// abandon takes back an announcement that may not be on disk: all stands as it stood.
+func (w *work) abandon(befores []*journal.Record) error {
+	var records []*journal.Record
+	for _, before := range befores {
+		records = append(records, afterRewind(before, before.State))
+	}
 	w.s.mu.Lock()
 	defer w.s.mu.Unlock()
-	return w.s.record(&journal.Record{Type: journal.RewindEnd, ID: w.id})
+	return w.s.conclude(append(records, &journal.Record{Type: journal.RewindEnd, ID: w.id})...)
 }
 
 func (w *work) missingAbove(path string) []string {

@@ -313,7 +313,7 @@ func (st *step) outcome(r *resolver) journal.State {
 
 func (w *work) commit(records []*journal.Record) error {
 	w.s.mu.Lock()
-	err := w.s.record(records...)
+	err := w.s.conclude(records...)
 	j := w.s.journal
 	w.s.mu.Unlock()
 	if err == nil {
