@@ -99,17 +99,23 @@ func TestB43_folderMadeAnew(t *testing.T) {
 	h.absent("d/b")
 }
 
-// TestB43_folderOfADeadProcess: whether the change made the folder is not known.
+// TestB43_folderOfADeadProcess: nothing tells whether the change made the folder,
+// so it most probably did. It goes when it is empty.
 func TestB43_folderOfADeadProcess(t *testing.T) {
 	h := newHistory(t)
 	h.checkpoint("u1")
-	_, err := h.store.Begin(context.Background(), "test", h.path("d/x"))
+	_, err := h.store.Begin(context.Background(), "test", h.path("d/e/x"), h.path("full/x"), h.path("never/x"))
 	h.must(err)
-	h.must(os.Mkdir(h.path("d"), 0o755))
-	h.restart()
+	h.must(os.MkdirAll(h.path("d/e"), 0o755))
+	h.put("full/theirs", "t")
+	h.crashed()
 	h.checkpoint("u2")
-	if r := h.clean("u1"); len(r.Files) > 0 {
-		t.Fatalf("%+v", r)
+	h.wantFiles(h.clean("u1"), "remove d", "remove d/e")
+	h.absent("d")
+	h.holds("full/theirs", "t")
+	h.clean(Undo)
+	if info, err := os.Stat(h.path("d/e")); err != nil || info.Mode().Perm() != 0o755 {
+		t.Fatal(info, err)
 	}
 }
 
