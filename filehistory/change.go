@@ -52,7 +52,7 @@ func (s *Store) Begin(ctx context.Context, by string, paths ...string) (*Change,
 	if err := s.progress.Acquire(ctx, 1); err != nil {
 		return nil, fmt.Errorf("begin change: %w", err)
 	}
-	c := &Change{s: s}
+	c := &Change{s: s, resolved: make(map[string]string)}
 	if err := c.begin(ctx, by, paths); err != nil {
 		s.progress.Release(1)
 		return nil, fmt.Errorf("begin change: %w", err)
@@ -62,9 +62,10 @@ func (s *Store) Begin(ctx context.Context, by string, paths ...string) (*Change,
 
 // A Change is a write in progress. A rewind waits for it.
 type Change struct {
-	s       *Store
-	records []*journal.Record
-	done    bool
+	s        *Store
+	records  []*journal.Record
+	resolved map[string]string // the paths as given, and where they lead
+	done     bool
 }
 
 func (c *Change) begin(ctx context.Context, by string, paths []string) error {
@@ -83,6 +84,7 @@ func (c *Change) begin(ctx context.Context, by string, paths []string) error {
 		if err != nil {
 			return err
 		}
+		c.resolved[path] = key
 		if inside(s.dir, key) {
 			continue
 		}

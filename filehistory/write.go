@@ -26,17 +26,14 @@ var ErrNotRegular = disk.ErrNotRegular
 // umask. Missing parents are made. A path that is not a regular file is refused
 // with [ErrNotRegular].
 //
+// Links on the way to path are resolved once, here; [Change.WriteFile] takes them as
+// [Store.Begin] did. One that comes up later is not followed but an error.
+//
 // Nothing is flushed: should power fail, [Store.Begin] has what stood there.
 func WriteFile(path string, content []byte, perm fs.FileMode) error {
-	path = filepath.Clean(path)
-	info, err := disk.Lstat(path)
-	switch {
-	case errors.Is(err, fs.ErrNotExist):
-		err = writeNew(path, content, perm)
-	case err == nil && !info.Mode.IsRegular():
-		err = &fs.PathError{Op: "write", Path: path, Err: ErrNotRegular}
-	case err == nil:
-		err = writeOver(path, content, info)
+	real, _, err := newResolver().resolve(path)
+	if err == nil {
+		err = writeFile(real, content, perm)
 	}
 	if err != nil {
 		return fmt.Errorf("write file: %w", err)
@@ -44,30 +41,86 @@ func WriteFile(path string, content []byte, perm fs.FileMode) error {
 	return nil
 }
 
-func writeNew(path string, content []byte, perm fs.FileMode) error {
-	if err := os.MkdirAll(filepath.Dir(path), fs.ModePerm); err != nil {
-		return err
+// WriteFile is the function of this name for a path that was given to [Store.Begin],
+// and writes where that saved what stands there, wherever links lead by now. A nil
+// change saved nothing.
+func (c *Change) WriteFile(path string, content []byte, perm fs.FileMode) error {
+	if c == nil {
+		return WriteFile(path, content, perm)
 	}
-	return swapIn(path, content, perm, func(*os.File) error { return nil })
+	real, ok := c.resolved[path]
+	if !ok {
+		return fmt.Errorf("write file: %s is not part of the change", path)
+	}
+	if err := writeFile(real, content, perm); err != nil {
+		return fmt.Errorf("write file: %w", err)
+	}
+	return nil
 }
 
-func writeOver(path string, content []byte, old disk.Info) error {
+// writeFile writes to a path that leads over no link.
+func writeFile(path string, content []byte, perm fs.FileMode) error {
+	dir, err := disk.OpenDir(filepath.Dir(path))
+	if err != nil {
+		return err
+	}
+	defer dir.Close()
+	name := filepath.Base(path)
+	info, err := dir.Lstat(name)
+	switch {
+	case errors.Is(err, fs.ErrNotExist):
+		return swapIn(dir, name, content, perm, func(*os.File) error { return nil })
+	case err != nil:
+		return err
+	case !info.Mode.IsRegular():
+		return &fs.PathError{Op: "write", Path: path, Err: ErrNotRegular}
+	}
+	return writeOver(dir, name, content, info)
+}
+
+func writeOver(dir *disk.Dir, name string, content []byte, old disk.Info) error {
 	const private = 0o600 // until it has its owner and its lists
-	err := swapIn(path, content, private, func(f *os.File) error {
-		var d disk.FS
-		attrs, err := disk.Xattrs(path)
-		if err != nil {
-			return err
-		}
-		if err := errors.Join(d.Chown(f.Name(), old.UID, old.GID), d.SetXattrs(f.Name(), attrs)); err != nil {
-			return err
-		}
-		return d.ChmodFile(f, old.Mode&modeBits)
-	})
-	if errors.Is(err, fs.ErrPermission) || errors.Is(err, syscall.EBUSY) { // EBUSY: it is a mount of its own
-		return disk.Overwrite(path, content)
+	err := swapIn(dir, name, content, private, func(f *os.File) error { return dressAs(dir, name, f, old) })
+	if inPlace(err) {
+		return overwrite(dir, name, content)
 	}
 	return err
+}
+
+// inPlace says whether a file that cannot be replaced may perhaps be written to: it
+// is a mount of its own, its folder cannot be written, or its owner not be kept.
+func inPlace(err error) bool {
+	return errors.Is(err, fs.ErrPermission) || errors.Is(err, syscall.EBUSY)
+}
+
+// dressAs gives f what the file of this name has, but its content.
+func dressAs(dir *disk.Dir, name string, f *os.File, old disk.Info) error {
+	from, err := dir.OpenFile(name, os.O_RDONLY)
+	if err != nil {
+		return err
+	}
+	defer from.Close()
+	attrs, err := disk.XattrsFile(from)
+	if err != nil {
+		return err
+	}
+	var d disk.FS
+	if err := errors.Join(d.ChownFile(f, old.UID, old.GID), d.SetXattrsFile(f, attrs)); err != nil {
+		return err
+	}
+	return d.ChmodFile(f, old.Mode&modeBits)
+}
+
+func overwrite(dir *disk.Dir, name string, content []byte) error {
+	f, err := dir.OpenFile(name, os.O_WRONLY)
+	if err != nil {
+		return err
+	}
+	_, err = f.WriteAt(content, 0)
+	if err == nil {
+		err = f.Truncate(int64(len(content)))
+	}
+	return errors.Join(err, f.Close())
 }
 
 // process names this process in each journal that it writes.
@@ -87,22 +140,21 @@ func baseHash(path string) [sha256.Size]byte { return sha256.Sum256([]byte(filep
 // from the base name, since a folder can be spelled in many ways.
 var swapping [64]sync.Mutex
 
-func swapIn(path string, content []byte, perm fs.FileMode, dress func(*os.File) error) (err error) {
-	lock := &swapping[baseHash(path)[0]%byte(len(swapping))]
+func swapIn(dir *disk.Dir, name string, content []byte, perm fs.FileMode, dress func(*os.File) error) (err error) {
+	lock := &swapping[baseHash(name)[0]%byte(len(swapping))]
 	lock.Lock()
 	defer lock.Unlock()
-	temp := writeTemporary(process(), path)
-	create := func() (*os.File, error) { return os.OpenFile(temp, os.O_WRONLY|os.O_CREATE|os.O_EXCL, perm) }
-	f, err := create()
-	if errors.Is(err, fs.ErrExist) && os.Remove(temp) == nil { // ours, which could not be removed before
-		f, err = create()
+	temp := writeTemporary(process(), name)
+	f, err := dir.Create(temp, perm)
+	if errors.Is(err, fs.ErrExist) && dir.Remove(temp) == nil { // ours, which could not be removed before
+		f, err = dir.Create(temp, perm)
 	}
 	if err != nil {
 		return err
 	}
 	defer func() {
 		if err != nil {
-			err = errors.Join(err, os.Remove(temp))
+			err = errors.Join(err, dir.Remove(temp))
 		}
 	}()
 	_, err = f.Write(content)
@@ -112,5 +164,5 @@ func swapIn(path string, content []byte, perm fs.FileMode, dress func(*os.File) 
 	if err := errors.Join(err, f.Close()); err != nil {
 		return err
 	}
-	return os.Rename(temp, path)
+	return dir.Rename(temp, name)
 }

@@ -3,6 +3,7 @@
 package filehistory
 
 import (
+	"context"
 	"errors"
 	"io/fs"
 	"os"
@@ -10,8 +11,12 @@ import (
 	"slices"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"syscall"
 	"testing"
+	"time"
+
+	"golang.org/x/sys/unix"
 )
 
 func TestWriteFile(t *testing.T) {
@@ -75,4 +80,75 @@ func TestWriteFile_temporaryNamesAreKnown(t *testing.T) {
 	h.must(WriteFile(h.path("d/a"), []byte("new"), 0o644))
 	h.holds("d/a", "new")
 	h.noTemps()
+}
+
+// TestP7_folderSwappedForLink: a change writes where Begin saved what stands there, or
+// nowhere, whatever somebody makes of the folders on the way in the meantime.
+func TestP7_folderSwappedForLink(t *testing.T) {
+	h := newHistory(t)
+	h.put("p/q/a", "old")
+	h.put("victim/q/a", "theirs")
+	h.must(os.Symlink("p", h.path("alias")))
+	h.checkpoint("u1")
+	paths := []string{h.path("p/q/a"), h.path("alias/q/b"), h.path("p/new/c")}
+	c, err := h.store.Begin(context.Background(), "test", paths...)
+	h.must(err)
+	var stop atomic.Bool
+	var swapping sync.WaitGroup
+	swapping.Go(func() {
+		for !stop.Load() {
+			_ = errors.Join(os.Rename(h.path("p"), h.path("away")), os.Symlink("victim", h.path("p")))
+			for os.Rename(h.path("away"), h.path("p")) != nil {
+				_ = os.RemoveAll(h.path("p")) // the link, or the folder that a call made anew
+			}
+		}
+	})
+	written := 0
+	for start := time.Now(); time.Since(start) < time.Second/2 || written < 10; {
+		for _, path := range paths {
+			if c.WriteFile(path, []byte("agent's"), 0o644) == nil {
+				written++
+			}
+		}
+	}
+	stop.Store(true)
+	swapping.Wait()
+	h.must(c.Done())
+	victim, err := tree(h.path("victim"))
+	h.must(err)
+	if len(victim) != 1 || victim["q/a"] != "theirs" {
+		t.Fatalf("%d writes, outside: %q", written, victim)
+	}
+	for _, path := range paths {
+		h.must(c.WriteFile(path, []byte("agent's"), 0o644))
+	}
+	h.holds("p/q/b", "agent's")
+	if err := c.WriteFile(h.path("other"), nil, 0o644); err == nil {
+		t.Fatal("wrote what was not saved")
+	}
+	h.must(os.Rename(h.path("p"), h.path("away")))
+	h.must(os.Symlink("victim", h.path("p")))
+	for _, path := range paths {
+		if err := c.WriteFile(path, []byte("agent's"), 0o644); err == nil {
+			t.Fatal("followed a link")
+		}
+	}
+}
+
+// TestWriteFile_keeps what a file has: its mode, its attributes.
+func TestWriteFile_keeps(t *testing.T) {
+	h := newHistory(t)
+	h.put("a", "old")
+	h.must(os.Chmod(h.path("a"), 0o751))
+	attr := unix.Setxattr(h.path("a"), "user.kept", []byte("v"), 0)
+	h.must(WriteFile(h.path("a"), []byte("new"), 0o600))
+	info, err := os.Stat(h.path("a"))
+	h.must(err)
+	if info.Mode() != 0o751 {
+		t.Fatal(info.Mode())
+	}
+	b := make([]byte, 8)
+	if n, err := unix.Getxattr(h.path("a"), "user.kept", b); attr == nil && (err != nil || string(b[:n]) != "v") {
+		t.Fatal(b, err)
+	}
 }

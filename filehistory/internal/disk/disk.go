@@ -246,22 +246,6 @@ func OpenRegular(path string) (*os.File, Info, error) {
 	return f, infoOf(st), nil
 }
 
-// Overwrite puts content into a regular file in place.
-func Overwrite(path string, content []byte) error {
-	f, err := os.OpenFile(path, os.O_WRONLY|noFollow|noWait, 0)
-	if err != nil {
-		return err
-	}
-	if st, err := f.Stat(); err != nil || !st.Mode().IsRegular() {
-		return errors.Join(ErrNotRegular, err, f.Close())
-	}
-	_, err = f.WriteAt(content, 0)
-	if err == nil {
-		err = f.Truncate(int64(len(content)))
-	}
-	return errors.Join(err, f.Close())
-}
-
 // ErrNotRegular says that a path holds something other than a regular file.
 var ErrNotRegular = errors.New("not a regular file")
 

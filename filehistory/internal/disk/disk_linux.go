@@ -16,6 +16,8 @@ func ctime(st *syscall.Stat_t) int64 { return st.Ctim.Nano() }
 
 func timesRaw(st *unix.Stat_t) (mtime, ctime int64) { return st.Mtim.Nano(), st.Ctim.Nano() }
 
+const searchOnly = unix.O_PATH
+
 func clone(dst, src *os.File) error {
 	return unix.IoctlFileClone(int(dst.Fd()), int(src.Fd()))
 }

@@ -37,6 +37,21 @@ func (d *FS) Chown(path string, uid, gid int) error {
 	return os.Lchown(path, uid, gid)
 }
 
+// ChownFile gives an open file to an owner, where it has another.
+func (d *FS) ChownFile(f *os.File, uid, gid int) error {
+	st, err := f.Stat()
+	if err != nil {
+		return err
+	}
+	if info := infoOf(st); info.UID == uid && info.GID == gid {
+		return nil
+	}
+	if err := d.allow("chown", f.Name()); err != nil {
+		return err
+	}
+	return f.Chown(uid, gid)
+}
+
 func syncDir(dir string) error {
 	f, err := os.Open(dir)
 	if err != nil {
@@ -137,12 +152,16 @@ func statRaw(fd int) (Info, error) {
 	if err := unix.Fstat(fd, &st); err != nil {
 		return Info{}, err
 	}
+	return infoRaw(&st), nil
+}
+
+func infoRaw(st *unix.Stat_t) Info {
 	info := Info{
 		Size: st.Size, Dev: uint64(st.Dev), Ino: uint64(st.Ino), Links: uint64(st.Nlink),
 		UID: int(st.Uid), GID: int(st.Gid), Mode: fileMode(uint32(st.Mode)),
 	}
-	info.Mtime, info.Ctime = timesRaw(&st)
-	return info, nil
+	info.Mtime, info.Ctime = timesRaw(st)
+	return info
 }
 
 func fileMode(bits uint32) fs.FileMode {
@@ -155,7 +174,13 @@ func fileMode(bits uint32) fs.FileMode {
 			mode |= m.mode
 		}
 	}
-	if bits&unix.S_IFMT != unix.S_IFREG {
+	switch bits & unix.S_IFMT {
+	case unix.S_IFREG:
+	case unix.S_IFDIR:
+		mode |= fs.ModeDir
+	case unix.S_IFLNK:
+		mode |= fs.ModeSymlink
+	default:
 		mode |= fs.ModeIrregular
 	}
 	return mode

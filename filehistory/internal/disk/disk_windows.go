@@ -19,6 +19,9 @@ func infoOf(st fs.FileInfo) Info {
 // Chown does nothing: a new file inherits its access list from its folder.
 func (d *FS) Chown(string, int, int) error { return nil }
 
+// ChownFile does nothing, as [FS.Chown].
+func (d *FS) ChownFile(*os.File, int, int) error { return nil }
+
 // Windows cannot flush a folder; NTFS journals names by itself.
 func syncDir(string) error { return nil }
 

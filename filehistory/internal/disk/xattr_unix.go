@@ -5,16 +5,49 @@ package disk
 import (
 	"bytes"
 	"errors"
+	"os"
 	"strings"
 
 	"golang.org/x/sys/unix"
 )
 
+// attributed is something that has extended attributes.
+type attributed struct {
+	list   func([]byte) (int, error)
+	get    func(string, []byte) (int, error)
+	set    func(string, []byte) error
+	remove func(string) error
+}
+
+func attributedPath(path string) attributed {
+	return attributed{
+		list:   func(b []byte) (int, error) { return unix.Llistxattr(path, b) },
+		get:    func(key string, b []byte) (int, error) { return unix.Lgetxattr(path, key, b) },
+		set:    func(key string, value []byte) error { return unix.Lsetxattr(path, key, value, 0) },
+		remove: func(key string) error { return unix.Lremovexattr(path, key) },
+	}
+}
+
+func attributedFile(f *os.File) attributed {
+	fd := int(f.Fd())
+	return attributed{
+		list:   func(b []byte) (int, error) { return unix.Flistxattr(fd, b) },
+		get:    func(key string, b []byte) (int, error) { return unix.Fgetxattr(fd, key, b) },
+		set:    func(key string, value []byte) error { return unix.Fsetxattr(fd, key, value, 0) },
+		remove: func(key string) error { return unix.Fremovexattr(fd, key) },
+	}
+}
+
 // Xattrs reads the extended attributes of what stands at path, access lists
 // among them. Labels that the system puts on every file by its own rules are
 // left out: it puts them on the restored file too.
-func Xattrs(path string) (map[string][]byte, error) {
-	names, err := readSized(func(b []byte) (int, error) { return unix.Llistxattr(path, b) })
+func Xattrs(path string) (map[string][]byte, error) { return attributedPath(path).read() }
+
+// XattrsFile is [Xattrs] of an open file.
+func XattrsFile(f *os.File) (map[string][]byte, error) { return attributedFile(f).read() }
+
+func (a attributed) read() (map[string][]byte, error) {
+	names, err := readSized(a.list)
 	if err != nil || len(names) == 0 {
 		return nil, ignoreUnsupported(err)
 	}
@@ -24,7 +57,7 @@ func Xattrs(path string) (map[string][]byte, error) {
 		if key == "security.selinux" || strings.HasPrefix(key, "com.apple.provenance") {
 			continue
 		}
-		value, err := readSized(func(b []byte) (int, error) { return unix.Lgetxattr(path, key, b) })
+		value, err := readSized(func(b []byte) (int, error) { return a.get(key, b) })
 		if errors.Is(err, noAttr) || errors.Is(err, unix.EPERM) || errors.Is(err, unix.EACCES) {
 			continue
 		}
@@ -42,18 +75,30 @@ func (d *FS) SetXattrs(path string, attrs map[string][]byte) error {
 	if err := d.allow("setxattr", path); err != nil {
 		return err
 	}
-	inherited, err := Xattrs(path)
+	return attributedPath(path).write(attrs)
+}
+
+// SetXattrsFile is [FS.SetXattrs] of an open file.
+func (d *FS) SetXattrsFile(f *os.File, attrs map[string][]byte) error {
+	if err := d.allow("setxattr", f.Name()); err != nil {
+		return err
+	}
+	return attributedFile(f).write(attrs)
+}
+
+func (a attributed) write(attrs map[string][]byte) error {
+	inherited, err := a.read()
 	if err != nil {
 		return err
 	}
 	var errs []error
 	for key := range inherited {
 		if _, ok := attrs[key]; !ok { // from the default access list of the folder
-			errs = append(errs, unix.Lremovexattr(path, key))
+			errs = append(errs, a.remove(key))
 		}
 	}
 	for key, value := range attrs {
-		errs = append(errs, unix.Lsetxattr(path, key, value, 0))
+		errs = append(errs, a.set(key, value))
 	}
 	return errors.Join(errs...)
 }

@@ -1,0 +1,124 @@
+//go:build unix
+
+package disk
+
+import (
+	"errors"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"strings"
+
+	"golang.org/x/sys/unix"
+)
+
+// Dir is an opened folder. What is done in it stays in it, whatever somebody makes of
+// the names that led there.
+type Dir struct {
+	fd   int
+	path string
+}
+
+const (
+	folderFlags = searchOnly | unix.O_DIRECTORY | unix.O_NOFOLLOW | unix.O_CLOEXEC
+	fileFlags   = unix.O_NOFOLLOW | unix.O_NONBLOCK | unix.O_CLOEXEC
+)
+
+// OpenDir opens the folder at path, which is absolute and leads over no link: one that
+// stands there now was put there since, and is an error. Missing folders are made.
+func OpenDir(path string) (*Dir, error) {
+	fd, err := openAt(unix.AT_FDCWD, "/", folderFlags, 0)
+	if err != nil {
+		return nil, &fs.PathError{Op: "open", Path: "/", Err: err}
+	}
+	d := &Dir{fd: fd, path: "/"}
+	for name := range strings.SplitSeq(strings.Trim(path, "/"), "/") {
+		if name == "" {
+			continue
+		}
+		next, err := d.enter(name)
+		d.Close()
+		if err != nil {
+			return nil, err
+		}
+		d = next
+	}
+	return d, nil
+}
+
+func (d *Dir) enter(name string) (*Dir, error) {
+	fd, err := openAt(d.fd, name, folderFlags, 0)
+	if errors.Is(err, fs.ErrNotExist) {
+		if err := unix.Mkdirat(d.fd, name, uint32(fs.ModePerm)); err != nil && !errors.Is(err, fs.ErrExist) {
+			return nil, d.fail("mkdir", name, err)
+		}
+		fd, err = openAt(d.fd, name, folderFlags, 0)
+	}
+	if err != nil {
+		return nil, d.fail("open", name, err)
+	}
+	return &Dir{fd: fd, path: filepath.Join(d.path, name)}, nil
+}
+
+func openAt(dir int, name string, flags int, perm fs.FileMode) (int, error) {
+	for {
+		fd, err := unix.Openat(dir, name, flags, uint32(perm.Perm()))
+		if !errors.Is(err, unix.EINTR) {
+			return fd, err
+		}
+	}
+}
+
+func (d *Dir) fail(op, name string, err error) error {
+	if err == nil {
+		return nil
+	}
+	return &fs.PathError{Op: op, Path: filepath.Join(d.path, name), Err: err}
+}
+
+// Close closes the folder.
+func (d *Dir) Close() { unix.Close(d.fd) }
+
+// Lstat is [Lstat] of a name in the folder.
+func (d *Dir) Lstat(name string) (Info, error) {
+	var st unix.Stat_t
+	if err := unix.Fstatat(d.fd, name, &st, unix.AT_SYMLINK_NOFOLLOW); err != nil {
+		return Info{}, d.fail("lstat", name, err)
+	}
+	return infoRaw(&st), nil
+}
+
+// Create makes a new file for writing.
+func (d *Dir) Create(name string, perm fs.FileMode) (*os.File, error) {
+	return d.open(name, unix.O_WRONLY|unix.O_CREAT|unix.O_EXCL|unix.O_CLOEXEC, perm)
+}
+
+// OpenFile opens a regular file, for reading or for writing.
+func (d *Dir) OpenFile(name string, flag int) (*os.File, error) {
+	f, err := d.open(name, flag|fileFlags, 0)
+	if err != nil {
+		return nil, linkError(err)
+	}
+	if st, err := f.Stat(); err != nil || !st.Mode().IsRegular() {
+		return nil, errors.Join(ErrNotRegular, err, f.Close())
+	}
+	return f, nil
+}
+
+func (d *Dir) open(name string, flags int, perm fs.FileMode) (*os.File, error) {
+	fd, err := openAt(d.fd, name, flags, perm)
+	if err != nil {
+		return nil, d.fail("open", name, err)
+	}
+	return os.NewFile(uintptr(fd), filepath.Join(d.path, name)), nil
+}
+
+// Rename gives a file of the folder another name there.
+func (d *Dir) Rename(from, to string) error {
+	return d.fail("rename", to, unix.Renameat(d.fd, from, d.fd, to))
+}
+
+// Remove removes a file.
+func (d *Dir) Remove(name string) error {
+	return d.fail("remove", name, unix.Unlinkat(d.fd, name, 0))
+}
