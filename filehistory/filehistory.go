@@ -176,12 +176,15 @@ func (s *Store) acquire(ctx context.Context, patience time.Duration) error {
 	}
 	defer s.locking.Release(1)
 	s.mu.Lock()
-	held, closed := s.journal != nil, s.closed
+	held, closed := s.journal, s.closed
 	s.mu.Unlock()
 	if closed {
 		return errClosed
 	}
-	if held {
+	if held != nil {
+		if err := held.StillThere(); err != nil {
+			return fmt.Errorf("nothing can be saved in %s: %w", s.dir, err)
+		}
 		return nil
 	}
 	if err := s.fs.MkdirPrivate(s.dir); err != nil {

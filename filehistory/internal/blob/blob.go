@@ -283,7 +283,8 @@ func (s *Store) flush() error {
 		packed = packed || ref.Pack != ""
 	}
 	if packed {
-		if err := s.fs.Sync(s.packs[s.pack]); err != nil {
+		f := s.packs[s.pack]
+		if err := errors.Join(s.fs.Sync(f), disk.StillThere(f)); err != nil {
 			return err
 		}
 	}

@@ -246,6 +246,25 @@ func OpenRegular(path string) (*os.File, Info, error) {
 	return f, infoOf(st), nil
 }
 
+// StillThere fails if the path that f was opened by names another file by now, or
+// none. What is written to f then is lost with it.
+func StillThere(f *os.File) error {
+	opened, err := f.Stat()
+	if err != nil {
+		return err
+	}
+	there, err := os.Lstat(f.Name())
+	if err != nil && !errors.Is(err, fs.ErrNotExist) {
+		return err
+	}
+	if err != nil || !os.SameFile(opened, there) {
+		return &fs.PathError{Op: "write", Path: f.Name(), Err: errGone}
+	}
+	return nil
+}
+
+var errGone = errors.New("it was removed or replaced while in use")
+
 // ErrNotRegular says that a path holds something other than a regular file.
 var ErrNotRegular = errors.New("not a regular file")
 

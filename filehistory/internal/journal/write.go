@@ -124,6 +124,9 @@ func (w *Writer) Sync() error {
 	return nil
 }
 
+// StillThere fails if the journal was removed, or replaced by another one.
+func (w *Writer) StillThere() error { return disk.StillThere(w.file) }
+
 // Close flushes and closes.
 func (w *Writer) Close() error {
 	err := w.Sync()
