@@ -5,12 +5,16 @@ import json
 import pytest
 from claude_agent_sdk import (
     AssistantMessage,
+    InMemorySessionStore,
     UserMessage,
     delete_session,
     fork_session,
     get_session_info,
     get_session_messages,
+    get_session_messages_from_store,
+    import_session_to_store,
     list_sessions,
+    list_subagents,
     rename_session,
     tag_session,
 )
@@ -168,3 +172,14 @@ async def test_a_long_conversation(ws):
         assert len(every) == 14
         assert get_session_messages(session, directory=str(ws.cwd), limit=3, offset=5) == every[5:8]
         assert every[-1].message["content"] == [{"type": "text", "text": "the last word"}]
+
+
+@only_script
+async def test_copied_to_a_store_and_without_subagents(ws):
+    session = session_id(await ws.ask(script(write("a.txt", "a"), say("Written."))))
+    assert list_subagents(session) == []
+    store = InMemorySessionStore()
+    await import_session_to_store(session, store, directory=str(ws.cwd))
+    messages = get_session_messages(session, directory=str(ws.cwd))
+    assert len(messages) == 4
+    assert await get_session_messages_from_store(store, session, directory=str(ws.cwd)) == messages

@@ -71,6 +71,19 @@ recipe('m: allow without an input is the input as it was', async (ws) => {
   await c.end()
 })
 
+recipe('m: a query of one prompt is asked as well', async (ws) => {
+  const asked = []
+  const messages = await ws.ask(script(write('a.txt', 'a'), write('b.txt', 'b')), {
+    permissionMode: 'default',
+    canUseTool: async (name, input) => {
+      asked.push(input.file_path)
+      return allow()
+    },
+  })
+  assertWentWell(messages)
+  assert.deepEqual([asked, Object.keys(ws.tree())], [['a.txt', 'b.txt'], ['a.txt', 'b.txt']])
+})
+
 recipe('m: allow with changed input: that runs, is recorded and is taken back', async (ws) => {
   ws.put('b.txt', 'v0\n')
   const before = ws.tree()

@@ -2,7 +2,10 @@
 import assert from 'node:assert/strict'
 import fs from 'node:fs'
 import path from 'node:path'
-import { deleteSession, forkSession, getSessionInfo, getSessionMessages, listSessions, renameSession, tagSession } from '@anthropic-ai/claude-agent-sdk'
+import {
+  archiveSession, deleteSession, forkSession, getSessionInfo, getSessionMessages, importSessionToStore, InMemorySessionStore,
+  listSessions, listSubagents, renameSession, tagSession, unarchiveSession,
+} from '@anthropic-ai/claude-agent-sdk'
 import { models, recipe } from '../harness.mjs'
 import { refused, run } from '../commandline.mjs'
 import { assertWentWell, heard, isInit, promptUUID, textOf } from '../frames.mjs'
@@ -183,4 +186,21 @@ recipe('functions: sessions are listed newest first, page by page', async (ws) =
   assert.deepEqual(await ids(), [made[3], ...made.slice(0, 3)])
   // They are no user's at a terminal.
   assert.deepEqual(await ids({ includeProgrammatic: false }), [])
+}, [models.script])
+
+recipe('functions: archived and taken out again, copied to a store, and without subagents', async (ws) => {
+  const turn = await ws.ask(script(write('a.txt', 'a'), say('Written.')))
+  const session = turn.find(isInit).session_id
+  await archiveSession(session)
+  assert.equal((await getSessionInfo(session)).archived, true)
+  assert.equal(heard(await ws.ask(script(echo), { resume: session })).length, 5)
+  await unarchiveSession(session)
+  assert.notEqual((await getSessionInfo(session)).archived, true)
+  assert.deepEqual(await listSubagents(session), [])
+
+  const sessionStore = new InMemorySessionStore()
+  await importSessionToStore(session, sessionStore, { dir: ws.cwd })
+  const messages = await getSessionMessages(session, { dir: ws.cwd })
+  assert.equal(messages.length, 6)
+  assert.deepEqual(await getSessionMessages(session, { dir: ws.cwd, sessionStore }), messages)
 }, [models.script])

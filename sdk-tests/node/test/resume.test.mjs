@@ -244,6 +244,21 @@ recipe('n: persistSession false on a session that is kept: that one stays as it 
   await third.end()
 }, [models.script])
 
+recipe('n: persistSession false on a fork: nothing of it is left', async (ws) => {
+  const { c, id, session, before } = await oneTurn(ws)
+  await c.end()
+  await ws.processesEnd()
+  const kept = listTree(ws.config)
+  const fork = ws.talk({ resume: session, forkSession: true, persistSession: false })
+  const turn = await fork.turn(script(write('c.txt', 'c')))
+  assert.notEqual(turn.find(isInit).session_id, session)
+  await fork.rewind(id)
+  assert.deepEqual(ws.tree(), before)
+  await fork.end()
+  await ws.processesEnd()
+  assert.deepEqual(listTree(ws.config), kept)
+}, [models.script])
+
 recipe('n: what a closed session did not finish is not begun again', async (ws) => {
   const { c, session } = await oneTurn(ws)
   c.send(script(write('second.txt', '2'), hang))

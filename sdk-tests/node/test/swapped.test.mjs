@@ -242,6 +242,38 @@ for (const [history, before] of Object.entries({
   }, [models.script], { todo: history !== 'at once' && 'the rewind removes it: the first rewind made the folder, so its absence counts as the state to go back to' })
 }
 
+recipe('k: links that were there from the start are no obstacle', async (ws) => {
+  ws.put('a.txt', 'v0\n')
+  ws.put('real/c.txt', 'v0\n')
+  fs.symlinkSync('real', ws.path('link'))
+  const cwd = path.join(ws.root, 'link to the project')
+  fs.symlinkSync(ws.cwd, cwd)
+  const before = ws.tree()
+  const c = ws.talk({ cwd })
+  const a = path.join(cwd, 'a.txt')
+  const turn = await c.turn(script(
+    read(a), edit(a, 'v0', 'v1'), write(path.join(cwd, 'made/b.txt'), 'b\n'),
+    read('real/c.txt'), edit('link/c.txt', 'v0', 'v1'), edit('real/c.txt', 'v1', 'v2'), write('link/d.txt', 'd\n'),
+  ))
+  assertWentWell(turn)
+  const done = await inTime(c.rewind(promptUUID(turn)), 'the rewind')
+  assert.equal(done.skippedLinks, 0)
+  assert.deepEqual(done.filesChanged, ['a.txt', 'made/b.txt', 'real/c.txt', 'real/d.txt'].map((name) => ws.path(name)))
+  assert.deepEqual(ws.tree(), before)
+  await c.end()
+})
+
+recipe('k: a project that was moved, and a link in its place', async (ws) => {
+  ws.put('a.txt', 'v0\n')
+  const first = await ws.ask(script(read('a.txt'), edit('a.txt', 'v0', 'v1')))
+  fs.renameSync(ws.cwd, path.join(ws.root, 'moved'))
+  fs.symlinkSync(path.join(ws.root, 'moved'), ws.cwd)
+  const c = ws.talk({ resume: first.find(isInit).session_id })
+  const done = await inTime(c.rewind(promptUUID(first)), 'the rewind')
+  assert.deepEqual([done.skippedLinks, done.filesChanged, ws.bytes('a.txt').toString()], [1, [], 'v1\n'])
+  await c.end()
+}, [models.script])
+
 recipe('k: the tools do not hang on them either, nor follow a link', async (ws) => {
   const outside = path.join(ws.root, 'outside')
   fs.mkdirSync(outside)
