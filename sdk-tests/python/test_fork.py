@@ -146,22 +146,8 @@ async def test_a_parent_that_is_at_work_goes_on(ws, way):
         assert ws.bytes("a.txt") == b"v0\n"
 
 
-@pytest.mark.parametrize(
-    ("way", "then"),
-    [
-        ("option", "option"),
-        ("option", "function"),
-        pytest.param(
-            "function",
-            "option",
-            marks=pytest.mark.xfail(
-                strict=True,
-                reason="the option forgets what the function called the prompts, if no process has worked in between",
-            ),
-        ),
-        ("function", "function"),
-    ],
-)
+@ways
+@pytest.mark.parametrize("then", ["option", "function"])
 @only_script
 async def test_a_fork_of_a_fork(ws, way, then):
     async with ws.talk() as c:

@@ -162,7 +162,6 @@ for (const [way, fork] of Object.entries(ways)) {
   })
 
   for (const [then, again] of Object.entries(ways)) {
-    const todo = way === 'function' && then === 'option' && 'the option forgets what the function called the prompts, if no process has worked in between'
     recipe(`j: fork by ${way}, and that fork by ${then}: the first points still work`, async (ws) => {
       const parent = await parentOf(ws)
       await parent.c.end()
@@ -186,7 +185,7 @@ for (const [way, fork] of Object.entries(ways)) {
       await c.rewind('undo')
       assert.deepEqual(ws.tree(), parent.states[2])
       await c.end()
-    }, [models.script], { todo })
+    }, [models.script])
   }
 }
 
