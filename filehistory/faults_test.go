@@ -136,7 +136,7 @@ func TestB12_removalsComeLast(t *testing.T) {
 		switch {
 		case op == "create" && filepath.Dir(path) == h.path("ro"):
 			failed = true
-			return syscall.EACCES
+			return syscall.ENOSPC
 		case op == "remove" && path == h.path("new1") && !failed:
 			t.Error("removed before the replacements were staged")
 		}

@@ -39,6 +39,8 @@ type step struct {
 
 	record     *journal.Record
 	staged     string // a temporary file with the new content
+	inPlace    bool   // the file can be written to, but not replaced
+	torn       bool   // that failed half-way
 	obstructed bool   // what stands there has to be moved aside first
 	aside      string // where that was moved
 	done       bool
@@ -355,9 +357,13 @@ func (p *plan) report() *Report {
 			r.SkippedLinks = append(r.SkippedLinks, st.path)
 			continue
 		case failed:
-			r.Problems = append(r.Problems, Problem{Path: st.path, Err: st.err})
+			r.Problems = append(r.Problems, Problem{Path: st.path, Err: oneLine{st.err}})
 		case differs:
 			r.Files = append(r.Files, st.change)
+			if st.lost != nil {
+				err := fmt.Errorf("restored, but not wholly: %w", st.lost)
+				r.Problems = append(r.Problems, Problem{Path: st.path, Err: oneLine{err}, Restored: true})
+			}
 		}
 		if st.drift != "" {
 			r.Conflicts = append(r.Conflicts, Conflict{Path: st.path, Reason: st.drift})

@@ -308,14 +308,14 @@ func TestP6_wholeOrTold(t *testing.T) {
 	h.write("made", "m")
 	h.onOperation(func(op, path string) error {
 		if op == "rename" && path == h.path("3") || op == "remove" && path == h.path("made") {
-			return syscall.EPERM
+			return syscall.EIO
 		}
 		return nil
 	})
 	r := h.rewind("u1")
 	h.store.fs.Fail = nil
 	h.wantFiles(r, "restore 0", "restore 1", "restore 2", "restore 4")
-	if len(r.Problems) != 2 || !errors.Is(r.Problems[0].Err, syscall.EPERM) || r.Problems[0].Path != h.path("3") {
+	if len(r.Problems) != 2 || !errors.Is(r.Problems[0].Err, syscall.EIO) || r.Problems[0].Path != h.path("3") {
 		t.Fatalf("%+v", r.Problems)
 	}
 	h.noTemps()

@@ -322,9 +322,17 @@ func TestP12_ownerAndAttributes(t *testing.T) {
 		}
 		return nil
 	})
+	h.wantFiles(h.clean("u1"), "restore a") // in place, where the owner is
+	h.holds("a", "a0")
+	check()
+	h.remove("a")
+	plan := h.plan("u1")
 	r := h.rewind("u1")
 	h.holds("a", "a0")
-	if len(r.Problems) != 1 || !errors.Is(r.Problems[0].Err, fs.ErrPermission) || r.UndoID == "" {
+	if len(r.Problems) != 1 || !errors.Is(r.Problems[0].Err, fs.ErrPermission) || !r.Problems[0].Restored || r.UndoID == "" {
 		t.Fatalf("a lost owner must be told: %+v", r)
+	}
+	if !slices.Equal(r.Files, plan.Files) {
+		t.Fatalf("%+v is not what was announced: %+v", r.Files, plan.Files)
 	}
 }

@@ -2,6 +2,7 @@ package filehistory
 
 import (
 	"io/fs"
+	"strings"
 	"time"
 )
 
@@ -11,7 +12,7 @@ type RewindOptions struct{}
 // A Report says what a rewind did, or a plan would do, path by path.
 type Report struct {
 	ID           string       // the checkpoint, also where the word "undo" was given
-	Files        []FileChange // paths changed, sorted; without those in Problems and Skipped
+	Files        []FileChange // paths changed, sorted
 	SkippedLinks []string     // left alone: links, and what lies behind them
 	Conflicts    []Conflict   // changed by somebody else since
 	Uncovered    []Uncovered
@@ -47,9 +48,17 @@ type Uncovered struct{ What, Reason string }
 
 // Problem is a path that could not be restored.
 type Problem struct {
-	Path string
-	Err  error
+	Path     string
+	Err      error // one line
+	Restored bool  // but not wholly, as without its owner; Files has it too
 }
+
+// oneLine is an error whose text has one line, be it of several errors.
+type oneLine struct{ error }
+
+func (e oneLine) Error() string { return strings.ReplaceAll(e.error.Error(), "\n", "; ") }
+
+func (e oneLine) Unwrap() error { return e.error }
 
 // CheckpointInfo describes one checkpoint.
 type CheckpointInfo struct {

@@ -19,7 +19,14 @@ func (w *work) stage() {
 			return nil
 		}
 		temp := temporary(w.id, st.path, st.record.Change, st.record.Up)
-		if err := w.s.fillStaged(temp, st); err != nil {
+		err := w.s.fillStaged(temp, st)
+		if inPlace(err) && st.overFile() { // its folder takes no new file
+			_ = w.s.fs.Remove(temp) // is not even there
+			temp = w.s.blobs.Temporary(filepath.Base(temp))
+			st.inPlace = true
+			err = w.s.fillStaged(temp, st)
+		}
+		if err != nil {
 			_ = w.s.fs.Remove(temp) // may not even be there
 			st.fail(fmt.Errorf("stage: %w", err))
 			return nil
@@ -65,8 +72,15 @@ func (s *Store) fillStaged(temp string, st *step) error {
 	if err := s.blobs.CopyTo(f, refOf(st.want)); err != nil {
 		return errors.Join(err, f.Close())
 	}
+	if st.inPlace {
+		return f.Close()
+	}
 	mode := st.want.Mode
 	st.lost = s.fs.Chown(temp, st.want.UID, st.want.GID)
+	if inPlace(st.lost) && st.overFile() && st.now.UID == st.want.UID && st.now.GID == st.want.GID {
+		st.inPlace, st.lost = true, nil // what stands there has the owner
+		return f.Close()
+	}
 	if st.lost != nil { // these bits would now lend the rights of another user
 		mode &^= fs.ModeSetuid | fs.ModeSetgid
 	}
@@ -211,10 +225,17 @@ func (w *work) swap(st *step) error {
 			return err
 		}
 	}
+	if st.inPlace {
+		return w.overwrite(st)
+	}
 	if st.now.Kind == journal.File {
 		w.held.Add(st.path)
 	}
-	if err := w.s.fs.Rename(st.staged, st.path); err != nil {
+	err := w.s.fs.Rename(st.staged, st.path)
+	if inPlace(err) && st.overFile() {
+		return w.overwrite(st)
+	}
+	if err != nil {
 		return err
 	}
 	st.staged, st.done = "", true
@@ -270,18 +291,14 @@ func (w *work) finish() *Report {
 	done := 0
 	for _, st := range w.steps {
 		records = append(records, afterRewind(st.record, st.outcome(resolver)))
-		if !st.done {
-			continue
-		}
-		done++
-		if st.lost != nil {
-			st.fail(fmt.Errorf("restored, but not wholly: %w", st.lost))
+		if st.done {
+			done++
 		}
 	}
 	records = append(records, &journal.Record{Type: journal.RewindEnd, ID: w.id, Done: done})
 	report := w.plan.report()
 	if err := w.commit(records); err != nil {
-		report.Problems = append(report.Problems, Problem{Path: w.s.journalPath(), Err: err})
+		report.Problems = append(report.Problems, Problem{Path: w.s.journalPath(), Err: oneLine{err}})
 	}
 	if done > 0 {
 		report.UndoID = w.id
@@ -300,7 +317,7 @@ func afterRewind(before *journal.Record, state journal.State) *journal.Record {
 
 // outcome is what stands at the path after the rewind.
 func (st *step) outcome(r *resolver) journal.State {
-	if !st.done || st.want.Kind != journal.File {
+	if !st.done || st.torn || st.want.Kind != journal.File {
 		return leave(r, st.path, st.record.State)
 	}
 	state, err := look(st.path)

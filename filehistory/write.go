@@ -60,7 +60,7 @@ func (c *Change) WriteFile(path string, content []byte, perm fs.FileMode) error 
 
 // writeFile writes to a path that leads over no link.
 func writeFile(path string, content []byte, perm fs.FileMode) error {
-	dir, err := disk.OpenDir(filepath.Dir(path))
+	dir, err := disk.MakeDir(filepath.Dir(path))
 	if err != nil {
 		return err
 	}
@@ -90,7 +90,7 @@ func writeOver(dir *disk.Dir, name string, content []byte, old disk.Info) error 
 // inPlace says whether a file that cannot be replaced may perhaps be written to: it
 // is a mount of its own, its folder cannot be written, or its owner not be kept.
 func inPlace(err error) bool {
-	return errors.Is(err, fs.ErrPermission) || errors.Is(err, syscall.EBUSY)
+	return errors.Is(err, fs.ErrPermission) || errors.Is(err, syscall.EBUSY) || errors.Is(err, syscall.EROFS)
 }
 
 // dressAs gives f what the file of this name has, but its content.

@@ -80,6 +80,9 @@ func (s *Store) packDir() string { return filepath.Join(s.dir, "packs") }
 func (s *Store) fileDir() string { return filepath.Join(s.dir, "files") }
 func (s *Store) tempDir() string { return filepath.Join(s.dir, "temp") }
 
+// Temporary is a place for a file that the next [Store.Prepare] removes.
+func (s *Store) Temporary(name string) string { return filepath.Join(s.tempDir(), name) }
+
 func (s *Store) path(ref Ref) string {
 	if ref.Pack != "" {
 		return filepath.Join(s.packDir(), ref.Pack)

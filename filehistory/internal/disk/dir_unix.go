@@ -25,8 +25,13 @@ const (
 )
 
 // OpenDir opens the folder at path, which is absolute and leads over no link: one that
-// stands there now was put there since, and is an error. Missing folders are made.
-func OpenDir(path string) (*Dir, error) {
+// stands there now was put there since, and is an error.
+func OpenDir(path string) (*Dir, error) { return walk(path, (*Dir).enter) }
+
+// MakeDir is [OpenDir], and makes what is missing.
+func MakeDir(path string) (*Dir, error) { return walk(path, (*Dir).makeAndEnter) }
+
+func walk(path string, enter func(*Dir, string) (*Dir, error)) (*Dir, error) {
 	fd, err := openAt(unix.AT_FDCWD, "/", folderFlags, 0)
 	if err != nil {
 		return nil, &fs.PathError{Op: "open", Path: "/", Err: err}
@@ -36,7 +41,7 @@ func OpenDir(path string) (*Dir, error) {
 		if name == "" {
 			continue
 		}
-		next, err := d.enter(name)
+		next, err := enter(d, name)
 		d.Close()
 		if err != nil {
 			return nil, err
@@ -48,16 +53,21 @@ func OpenDir(path string) (*Dir, error) {
 
 func (d *Dir) enter(name string) (*Dir, error) {
 	fd, err := openAt(d.fd, name, folderFlags, 0)
-	if errors.Is(err, fs.ErrNotExist) {
-		if err := unix.Mkdirat(d.fd, name, uint32(fs.ModePerm)); err != nil && !errors.Is(err, fs.ErrExist) {
-			return nil, d.fail("mkdir", name, err)
-		}
-		fd, err = openAt(d.fd, name, folderFlags, 0)
-	}
 	if err != nil {
 		return nil, d.fail("open", name, err)
 	}
 	return &Dir{fd: fd, path: filepath.Join(d.path, name)}, nil
+}
+
+func (d *Dir) makeAndEnter(name string) (*Dir, error) {
+	next, err := d.enter(name)
+	if !errors.Is(err, fs.ErrNotExist) {
+		return next, err
+	}
+	if err := unix.Mkdirat(d.fd, name, uint32(fs.ModePerm)); err != nil && !errors.Is(err, fs.ErrExist) {
+		return nil, d.fail("mkdir", name, err)
+	}
+	return d.enter(name)
 }
 
 func openAt(dir int, name string, flags int, perm fs.FileMode) (int, error) {

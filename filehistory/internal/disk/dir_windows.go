@@ -11,8 +11,11 @@ import (
 // somebody puts there meanwhile are followed: making them is a privilege here.
 type Dir struct{ path string }
 
-// OpenDir gives the folder at path. Missing folders are made.
-func OpenDir(path string) (*Dir, error) {
+// OpenDir gives the folder at path.
+func OpenDir(path string) (*Dir, error) { return &Dir{path}, nil }
+
+// MakeDir is [OpenDir], and makes what is missing.
+func MakeDir(path string) (*Dir, error) {
 	if err := os.MkdirAll(path, fs.ModePerm); err != nil {
 		return nil, err
 	}

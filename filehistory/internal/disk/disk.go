@@ -90,6 +90,19 @@ func (d *FS) Copy(dst, src *os.File) error {
 	return err
 }
 
+// Overwrite makes dst hold what src holds, in place.
+func (d *FS) Overwrite(dst, src *os.File) error {
+	if err := d.allow("overwrite", dst.Name()); err != nil {
+		_ = dst.Truncate(0) // as far as it may have come
+		return err
+	}
+	size, err := io.Copy(dst, src)
+	if err != nil {
+		return err
+	}
+	return dst.Truncate(size)
+}
+
 // Sync flushes the content of f.
 func (d *FS) Sync(f *os.File) error {
 	if err := d.allow("sync", f.Name()); err != nil {
@@ -276,6 +289,15 @@ type Info struct {
 	Links        uint64
 	Mtime, Ctime int64 // nanoseconds
 	UID, GID     int
+}
+
+// Stat looks at an open file.
+func Stat(f *os.File) (Info, error) {
+	st, err := f.Stat()
+	if err != nil {
+		return Info{}, err
+	}
+	return infoOf(st), nil
 }
 
 // Lstat looks at path itself. A parent that is no folder means that nothing is

@@ -98,7 +98,9 @@ func (a attributed) write(attrs map[string][]byte) error {
 		}
 	}
 	for key, value := range attrs {
-		errs = append(errs, a.set(key, value))
+		if old, ok := inherited[key]; !ok || !bytes.Equal(old, value) {
+			errs = append(errs, a.set(key, value))
+		}
 	}
 	return errors.Join(errs...)
 }
