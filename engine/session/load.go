@@ -8,49 +8,87 @@ import (
 	"takeback/protocol"
 )
 
-// load reads the conversation: the chain of parents that ends in the last line of the main thread. It
-// gives the chain, newest first.
+// load reads the conversation, and gives its lines in their order.
 func (t *Transcript) load() ([]*record, error) {
 	data, err := os.ReadFile(t.path)
 	if err != nil {
 		return nil, err
 	}
-	lines := map[string]*record{}
-	leaf := ""
+	var lines []*record
 	for line := range bytes.SplitSeq(data, []byte{'\n'}) {
 		// Foreign lines and one that a crash cut short are nobody's parents: skip them.
-		var r record
-		if len(line) == 0 || protocol.Unmarshal(line, &r) != nil || r.UUID == "" {
+		r := &record{}
+		if len(line) == 0 || protocol.Unmarshal(line, r) != nil || r.UUID == "" {
 			continue
 		}
-		lines[r.UUID] = &r
+		lines = append(lines, r)
 		if r.Type == "user" {
 			t.users[r.UUID] = true
 		}
+	}
+	thread := mainThread(lines)
+	spoken := t.takeNotes(thread)
+	if len(spoken) > 0 {
+		t.parent = spoken[len(spoken)-1].UUID
+	}
+	t.findOrigin(spoken)
+	t.conversation(spoken)
+	return thread, nil
+}
+
+// mainThread is the chain of parents that ends in the last line said, with the calls that
+// the model made at once: Claude Code hangs each to the one before it, and its result to the call, so that not
+// all of them are on the way to the last line.
+func mainThread(lines []*record) []*record {
+	byID := map[string]*record{}
+	leaf := ""
+	for _, r := range lines {
+		byID[r.UUID] = r
 		if (r.Type == "user" || r.Type == "assistant") && !r.IsSidechain {
 			leaf = r.UUID
 		}
 	}
-	var chain []*record
-	for id := leaf; id != ""; {
-		r := lines[id]
-		if r == nil {
+	chain := map[string]bool{}
+	// A file that names a line its own ancestor must not hang us.
+	for id := leaf; byID[id] != nil && !chain[id]; {
+		chain[id] = true
+		if byID[id].ParentUUID == nil {
 			break
 		}
-		delete(lines, id) // a file that names a line its own ancestor must not hang us
-		chain = append(chain, r)
-		id = ""
-		if r.ParentUUID != nil {
-			id = *r.ParentUUID
+		id = *byID[id].ParentUUID
+	}
+	answers := map[string]string{} // message ids of the lines of assistants that belong to the thread, by uuid
+	var thread []*record
+	for _, r := range lines {
+		if byID[r.UUID] != r {
+			continue // a uuid that comes again: the last one counts
 		}
+		parent := ""
+		if r.ParentUUID != nil {
+			parent = *r.ParentUUID
+		}
+		answer, beside := answers[parent]
+		var m struct {
+			ID string `json:"id"`
+		}
+		if r.Type == "assistant" {
+			_ = protocol.Unmarshal(r.Message, &m) // what cannot be read has no id, and is left out later
+		}
+		sibling := beside && !r.IsSidechain && (r.Type == "assistant" && m.ID == answer && answer != "" || r.Type == "user" && isResult(r))
+		if !chain[r.UUID] && !sibling {
+			continue
+		}
+		if r.Type == "assistant" {
+			answers[r.UUID] = m.ID
+		}
+		thread = append(thread, r)
 	}
-	spoken := t.takeNotes(chain)
-	if len(spoken) > 0 {
-		t.parent = spoken[0].UUID
-	}
-	t.findOrigin(spoken)
-	t.conversation(spoken, strayResults(lines))
-	return chain, nil
+	return thread
+}
+
+func isResult(r *record) bool {
+	var m protocol.Message
+	return protocol.Unmarshal(r.Message, &m) == nil && len(m.Content) > 0 && m.Content[0].Type == "tool_result"
 }
 
 // findOrigin reads the word that whoever forked the session left in its lines.
@@ -68,79 +106,80 @@ func (t *Transcript) findOrigin(chain []*record) {
 	}
 }
 
-// strayResults are the tool results that are on no way to the leaf. Claude Code hangs the results of calls
-// that the model made at once each to its own call, so only one of them is.
-func strayResults(lines map[string]*record) map[string]protocol.Block {
-	stray := map[string]protocol.Block{}
-	for _, r := range lines {
-		var m protocol.Message
-		if r.Type != "user" || r.IsSidechain || protocol.Unmarshal(r.Message, &m) != nil {
-			continue
+// takeNotes takes the notes off the end of a thread.
+func (t *Transcript) takeNotes(thread []*record) []*record {
+	for len(thread) > 0 {
+		last := thread[len(thread)-1]
+		if last.Type != "user" || !last.IsMeta {
+			break
 		}
-		for _, b := range m.Content {
-			if b.Type == "tool_result" {
-				stray[b.ToolUseID] = b
-			}
-		}
-	}
-	return stray
-}
-
-// takeNotes takes the notes off the end of a chain, which is its beginning here: newest first.
-func (t *Transcript) takeNotes(chain []*record) []*record {
-	for len(chain) > 0 && chain[0].Type == "user" && chain[0].IsMeta {
 		var m protocol.Message
-		if protocol.Unmarshal(chain[0].Message, &m) == nil {
+		if protocol.Unmarshal(last.Message, &m) == nil {
 			t.notes = append([]string{m.Content.Text()}, t.notes...)
 		}
-		chain = chain[1:]
+		thread = thread[:len(thread)-1]
 	}
-	return chain
+	return thread
 }
 
-// conversation turns a chain, newest first, into messages: a line holds one
+// conversation turns a thread into messages: a line holds one
 // block of an answer or one of several tool results, the API wants whole messages.
 // What takeback said to the model goes with the prompt behind it.
-func (t *Transcript) conversation(chain []*record, stray map[string]protocol.Block) {
+func (t *Transcript) conversation(thread []*record) {
 	t.answered = map[string]bool{}
 	var messages []protocol.Message
-	prompt, answer := "", ""
+	prompt := ""
+	answers := map[string]int{}   // of this turn: where the messages with these ids are
 	note, results := false, false // what the last message is
-	for i := len(chain) - 1; i >= 0; i-- {
-		r := chain[i]
+	for _, r := range thread {
 		var m struct {
 			protocol.Message
 			ID string `json:"id"`
 		}
-		if last := len(messages) - 1; r.PromptRefused && last >= 0 && messages[last].Role == "user" && prompt != "" {
+		last := len(messages) - 1
+		if r.PromptRefused && last >= 0 && messages[last].Role == "user" && prompt != "" {
 			messages = messages[:last]
 		}
 		if r.IsAPIErrorMessage || protocol.Unmarshal(r.Message, &m) != nil || len(m.Content) == 0 {
 			continue
 		}
+		isResult := false
+		join := -1 // the message that this line is a part of
 		switch r.Type {
 		case "user":
+			isResult = m.Content[0].Type == "tool_result"
+			if note || results && isResult {
+				join = last
+			}
 			if isPrompt(m.Message, r.IsMeta) {
 				prompt = r.UUID
 				t.answered[prompt] = false
+				clear(answers)
 			}
 		case "assistant":
 			if prompt != "" {
 				t.answered[prompt] = true
 			}
+			if i, ok := answers[m.ID]; ok {
+				join = i
+			}
 		default:
 			continue
 		}
-		last := len(messages) - 1
-		isResult := r.Type == "user" && m.Content[0].Type == "tool_result"
-		if last >= 0 && messages[last].Role == m.Role && (m.Role == "assistant" && answer == m.ID || m.Role == "user" && (note || results && isResult)) {
-			messages[last].Content = append(messages[last].Content, m.Content...)
+		if join >= 0 {
+			messages[join].Content = append(messages[join].Content, m.Content...)
 		} else {
 			messages = append(messages, m.Message)
+			join = len(messages) - 1
 		}
-		answer, note, results = m.ID, r.IsMeta, isResult
+		if r.Type == "assistant" {
+			answers[m.ID] = join
+		}
+		if join == len(messages)-1 { // else a call that was made before the last results came
+			note, results = r.IsMeta, isResult
+		}
 	}
-	t.history = repair(messages, stray)
+	t.history = repair(messages)
 }
 
 // isPrompt tells what a user typed from tool results and from what takeback said in the user's place.
@@ -161,17 +200,15 @@ const Interrupted = "[Request interrupted by user"
 
 // repair makes a conversation fit for the API, which refuses one with a tool
 // call that has no result: a process that was killed in mid-turn leaves such.
-// It answers those, with a stray result where there is one, and drops results of calls that aren't there.
-func repair(messages []protocol.Message, stray map[string]protocol.Block) []protocol.Message {
+// It answers those, and drops results of calls that aren't there.
+func repair(messages []protocol.Message) []protocol.Message {
 	var repaired []protocol.Message
 	open := map[string]bool{}
 	var order []string
 	closeOpen := func() protocol.Content {
 		var results protocol.Content
 		for _, id := range order {
-			if result, ok := stray[id]; ok && open[id] {
-				results = append(results, result)
-			} else if open[id] {
+			if open[id] {
 				results = append(results, protocol.ToolResult(id, protocol.Text("The session ended before this call did. It may have been carried out in part."), true))
 			}
 		}

@@ -158,6 +158,59 @@ func TestResume(t *testing.T) {
 	}
 }
 
+// Claude Code hangs calls that were made at once each to the one before, and a result to its call.
+func TestResume_parallelCalls(t *testing.T) {
+	const call3 = `{"id":"m1","role":"assistant","model":"x","content":[{"type":"tool_use","id":"t3","name":"Read","input":{}}]}`
+	const result3 = `{"role":"user","content":[{"type":"tool_result","tool_use_id":"t3","content":"three"}]}`
+	const want = "u(text)a(tool_use tool_use tool_use)u(tool_result tool_result tool_result)a(text)u(text)"
+	for name, order := range map[string][]string{ // line: parent
+		"results in any order":      {"U:", "A1:U", "A2:A1", "A3:A2", "R3:A3", "R2:A2", "R1:A1", "D:R1", "V:D"},
+		"results as they were made": {"U:", "A1:U", "A2:A1", "A3:A2", "R1:A1", "R2:A2", "R3:A3", "D:R3", "V:D"},
+		"results before all calls":  {"U:", "A1:U", "R1:A1", "A2:A1", "R2:A2", "A3:A2", "R3:A3", "D:R3", "V:D"},
+		"an abandoned branch":       {"U:", "A1:U", "A2:A1", "A3:A2", "R1:A1", "R2:A2", "R3:A3", "X:U", "D:R3", "V:D"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			messages := map[string]string{"U": ask, "A1": call1, "A2": call2, "A3": call3, "R1": result1, "R2": result2, "R3": result3, "D": done, "V": ask, "X": done}
+			p := place(t)
+			id := uuid.NewString()
+			if err := os.MkdirAll(p.folder(), 0o700); err != nil {
+				t.Fatal(err)
+			}
+			var file strings.Builder
+			for _, entry := range order {
+				name, parent, _ := strings.Cut(entry, ":")
+				kind := "user"
+				if strings.Contains(messages[name], "assistant") {
+					kind = "assistant"
+				}
+				fmt.Fprintf(&file, `{"type":%q,"uuid":%q,"parentUuid":%q,"message":%s}`+"\n", kind, name, parent, messages[name])
+			}
+			if err := os.WriteFile(filepath.Join(p.folder(), id+".jsonl"), []byte(file.String()), 0o600); err != nil {
+				t.Fatal(err)
+			}
+			resumed, err := Resume(p, id)
+			if err != nil {
+				t.Fatal(err)
+			}
+			if got := shape(resumed.History()); got != want {
+				t.Errorf("resumed: %s", got)
+			}
+			fork, err := Fork(p, id, uuid.NewString())
+			if err != nil {
+				t.Fatal(err)
+			}
+			fill(t, fork, line("assistant", done))
+			again, err := Resume(p, fork.ID())
+			if err != nil {
+				t.Fatal(err)
+			}
+			if got := shape(again.History()); got != want+"a(text)" {
+				t.Errorf("forked: %s", got)
+			}
+		})
+	}
+}
+
 func TestResume_answered(t *testing.T) {
 	p := place(t)
 	tr, _ := Create(p, uuid.NewString())

@@ -12,7 +12,6 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
-	"slices"
 	"strings"
 	"time"
 
@@ -125,13 +124,13 @@ func Fork(place Place, from, id string) (*Transcript, error) {
 	if err != nil {
 		return nil, err
 	}
-	old, chain, err := resume(place, from)
+	old, thread, err := resume(place, from)
 	if err != nil {
 		return nil, err
 	}
 	t.parent, t.history, t.notes, t.answered, t.users = old.parent, old.history, old.notes, old.answered, old.users
 	t.origin = Origin{SessionID: from}
-	for _, r := range slices.Backward(chain) {
+	for _, r := range thread {
 		r.SessionID, r.ForkedFrom = id, &forkedFrom{SessionID: from, MessageUUID: r.UUID}
 		t.copied = append(t.copied, r)
 	}
@@ -144,11 +143,11 @@ func resume(place Place, id string) (*Transcript, []*record, error) {
 		return nil, nil, err
 	}
 	t := &Transcript{id: id, place: place, path: path, users: map[string]bool{}}
-	chain, err := t.load()
+	thread, err := t.load()
 	if err != nil {
 		return nil, nil, fmt.Errorf("read transcript: %w", err)
 	}
-	return t, chain, nil
+	return t, thread, nil
 }
 
 // find looks in the folder of the working directory first, then in all others:
