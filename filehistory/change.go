@@ -3,6 +3,7 @@ package filehistory
 import (
 	"context"
 	"fmt"
+	"slices"
 	"strings"
 
 	"takeback/filehistory/internal/journal"
@@ -74,7 +75,7 @@ func (c *Change) begin(ctx context.Context, by string, paths []string) error {
 		return err
 	}
 	batch := s.blobs.Batch()
-	saver := saver{s: s, by: valid(by), resolver: newResolver(), seen: make(map[string]bool)}
+	saver := saver{s: s, by: valid(by), resolver: newResolver(), seen: make(map[string]bool), folders: make(map[string]journal.State)}
 	var uncovered []*journal.Record
 	for _, path := range paths {
 		if err := ctx.Err(); err != nil {
@@ -94,6 +95,7 @@ func (c *Change) begin(ctx context.Context, by string, paths []string) error {
 			})
 			continue
 		}
+		saver.noteFolders(key, len(missing))
 		saver.addParents(missing)
 		if !saver.first(key) {
 			continue
@@ -108,7 +110,7 @@ func (c *Change) begin(ctx context.Context, by string, paths []string) error {
 		return err
 	}
 	s.mu.Lock()
-	err := s.record(append(saver.records, uncovered...)...)
+	err := s.record(slices.Concat(s.index.folderRecords(saver.folders), saver.records, uncovered)...)
 	w := s.journal
 	s.mu.Unlock()
 	if err != nil {
@@ -126,6 +128,7 @@ type saver struct {
 	seen     map[string]bool
 	rewound  bool
 	records  []*journal.Record
+	folders  map[string]journal.State // on the way
 }
 
 func (v *saver) first(path string) bool {

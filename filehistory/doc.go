@@ -38,6 +38,7 @@
 //	uncovered   what, why
 //	rewind      id, to: where it goes, undo: the rewind that it takes back
 //	rewound     id, done: how many paths that rewind changed
+//	folder      p or p64, s: a folder on the way to paths is like that by now
 //	alias       id, to: a checkpoint's id here and in the session that this one was forked from
 //
 // A state has k: absent, file, dir, link, special or lost (not captured; why),

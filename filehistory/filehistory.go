@@ -169,6 +169,24 @@ func (s *Store) refresh() error {
 	return s.load()
 }
 
+// ready makes the index tell what the journal does, for reading.
+func (s *Store) ready() error {
+	switch {
+	case s.journal != nil:
+		return s.stillThere(s.journal)
+	case s.closed:
+		return nil
+	}
+	return s.refresh()
+}
+
+func (s *Store) stillThere(w *journal.Writer) error {
+	if err := w.StillThere(); err != nil {
+		return fmt.Errorf("the file history %s is gone: %w", s.dir, err)
+	}
+	return nil
+}
+
 // acquire takes the lock and makes the store ready for writing.
 func (s *Store) acquire(ctx context.Context, patience time.Duration) error {
 	if err := s.locking.Acquire(ctx, 1); err != nil {
@@ -182,10 +200,7 @@ func (s *Store) acquire(ctx context.Context, patience time.Duration) error {
 		return errClosed
 	}
 	if held != nil {
-		if err := held.StillThere(); err != nil {
-			return fmt.Errorf("nothing can be saved in %s: %w", s.dir, err)
-		}
-		return nil
+		return s.stillThere(held)
 	}
 	if err := s.fs.MkdirPrivate(s.dir); err != nil {
 		return fmt.Errorf("make file history: %w", err)

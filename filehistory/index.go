@@ -18,8 +18,9 @@ type index struct {
 	checkpoints []CheckpointInfo
 	rewinds     []*rewind
 	gaps        []gap
-	process     string            // that writes
-	paths       map[string]string // one copy of each path
+	process     string                   // that writes
+	paths       map[string]string        // one copy of each path
+	folders     map[string]journal.State // on the way to paths, as last seen
 }
 
 // change is one path, changed once.
@@ -56,6 +57,7 @@ func newIndex() *index {
 		open:       make(map[int64]*change),
 		points:     make(map[string]int64),
 		paths:      make(map[string]string),
+		folders:    make(map[string]journal.State),
 	}
 }
 
@@ -86,6 +88,8 @@ func (x *index) apply(r *journal.Record) {
 		x.rewinds = append(x.rewinds, &rewind{seq: x.seq, id: r.ID, target: r.Target, undoes: r.Undoes})
 	case journal.RewindEnd:
 		x.endRewind(r)
+	case journal.Folder:
+		x.folders[r.Path.String()] = r.State
 	case journal.Alias:
 		x.alias(r.ID, r.Target)
 	}

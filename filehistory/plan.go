@@ -4,9 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"io"
 	"io/fs"
-	"os"
 	"path/filepath"
 	"runtime"
 	"slices"
@@ -67,13 +65,11 @@ func (s *Store) Plan(ctx context.Context, id string, _ RewindOptions) (*Report, 
 		return nil, ErrNoCheckpoint
 	}
 	s.mu.Lock()
-	if s.journal == nil && !s.closed {
-		if err := s.refresh(); err != nil {
-			s.mu.Unlock()
-			return nil, fmt.Errorf("plan: %w", err)
-		}
-	}
+	err := s.ready()
 	s.mu.Unlock()
+	if err != nil {
+		return nil, fmt.Errorf("plan: %w", err)
+	}
 	p, err := s.newPlan(ctx, id, nil)
 	if err != nil {
 		return nil, fmt.Errorf("plan: %w", err)
@@ -223,7 +219,7 @@ func (st *step) judge() {
 		st.verdict = skipped
 	case now.Kind == journal.Dir && !st.mayHaveLeft(journal.Dir) && want.Kind != journal.Dir:
 		st.verdict = skipped
-	case st.parent && now.Kind != journal.Absent && now.Kind != journal.Dir: // no change makes that of a parent
+	case now.Kind == journal.File && want.Kind != journal.File && st.leftFolder(): // as a folder in a file's place
 		st.verdict = skipped
 	default:
 		st.verdict = differs
@@ -232,6 +228,9 @@ func (st *step) judge() {
 		st.decide()
 	}
 }
+
+// leftFolder says whether it is a folder that the session left, if anything.
+func (st *step) leftFolder() bool { return st.parent || st.left != nil && st.left.Kind == journal.Dir }
 
 // decide fills in the action.
 func (st *step) decide() {
@@ -285,66 +284,6 @@ func sideBySide(steps []*step, do func(*step) error) error {
 		})
 	}
 	return g.Wait()
-}
-
-// settleFolders keeps folders that would not be empty: nothing is removed that
-// the plan does not name.
-func (p *plan) settleFolders() {
-	filled := p.filled()
-	for _, st := range slices.Backward(p.steps) {
-		if st.verdict != differs || st.now.Kind != journal.Dir || st.want.Kind == journal.Dir {
-			continue
-		}
-		empty, err := p.emptied(st.path)
-		empty = empty && !filled[st.path]
-		switch {
-		case err != nil:
-			st.fail(err)
-		case !empty && st.want.Kind == journal.Absent:
-			st.verdict = same
-		case !empty:
-			st.fail(errors.New("a folder that is not empty stands in its place"))
-		}
-	}
-}
-
-// filled gives the folders that something comes back to. One of them may count
-// as absent: where somebody else removed it, and a later change made it anew.
-func (p *plan) filled() map[string]bool {
-	folders := make(map[string]bool)
-	for _, st := range p.steps {
-		if st.verdict != differs || st.want.Kind == journal.Absent {
-			continue
-		}
-		for dir := filepath.Dir(st.path); !folders[dir]; dir = filepath.Dir(dir) {
-			folders[dir] = true
-		}
-	}
-	return folders
-}
-
-func (p *plan) emptied(dir string) (bool, error) {
-	f, err := os.Open(dir)
-	if err != nil {
-		return false, err
-	}
-	defer f.Close()
-	for {
-		const some = 256
-		names, err := f.Readdirnames(some)
-		for _, name := range names {
-			st := p.byPath[filepath.Join(dir, name)]
-			if st == nil || st.verdict != differs || st.want.Kind != journal.Absent {
-				return false, nil
-			}
-		}
-		if len(names) == 0 {
-			if err != nil && !errors.Is(err, io.EOF) {
-				return false, err
-			}
-			return true, nil
-		}
-	}
 }
 
 func (p *plan) report() *Report {

@@ -68,10 +68,8 @@ func (s *Store) rewindTo(ctx context.Context, id string) (*Report, error) {
 func (s *Store) knows(id string) error {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	if s.journal == nil && !s.closed {
-		if err := s.refresh(); err != nil {
-			return err
-		}
+	if err := s.ready(); err != nil {
+		return err
 	}
 	_, _, err := s.index.resolve(id)
 	return err
@@ -96,12 +94,14 @@ func (p *plan) saveXattrs(st *step) (err error) {
 
 // work is a rewind being carried out.
 type work struct {
-	s       *Store
-	plan    *plan
-	id      string
-	steps   []*step
-	parents []*journal.Record // folders to make that are no steps, outermost first
-	moved   map[string]string // what was moved aside, and where to
+	s        *Store
+	plan     *plan
+	id       string
+	steps    []*step
+	parents  []*journal.Record // folders to make that are no steps, outermost first
+	made     []string          // of those
+	moved    map[string]string // what was moved aside, and where to
+	problems []Problem         // of folders that are no steps
 
 	mu   sync.Mutex // files are replaced side by side
 	held disk.Held  // until after the reply

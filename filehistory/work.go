@@ -113,6 +113,9 @@ func (w *work) replace() {
 		}
 	}
 	w.each(backward, func(st *step) bool { return st.want.Kind == journal.Dir }, w.finishFolder)
+	for _, parent := range slices.Backward(w.made) {
+		w.finishParent(parent)
+	}
 }
 
 func (w *work) each(steps []*step, which func(*step) bool, do func(*step) error) {
@@ -179,44 +182,6 @@ func (w *work) moveAside(st *step) error {
 	}
 	st.aside, w.moved[st.path] = aside, aside
 	return nil
-}
-
-func (w *work) makeFolders() {
-	type dir struct {
-		path string
-		st   *step
-	}
-	var dirs []dir
-	for _, r := range w.parents {
-		dirs = append(dirs, dir{path: r.Path.String()})
-	}
-	for _, st := range w.steps {
-		if st.want.Kind == journal.Dir && st.change.Action == Restore && st.verdict == differs {
-			dirs = append(dirs, dir{st.path, st})
-		}
-	}
-	slices.SortFunc(dirs, func(a, b dir) int { return comparePaths(a.path, b.path) })
-	for _, d := range dirs {
-		if d.st == nil {
-			_ = w.s.fs.Mkdir(d.path, fs.ModePerm) // the files that need it will tell
-			continue
-		}
-		const whileFilling = 0o700
-		if err := w.s.fs.Mkdir(d.path, whileFilling); err != nil {
-			d.st.fail(err)
-			continue
-		}
-		d.st.done = true
-	}
-}
-
-// finishFolder gives a folder its mode, and one that came back its owner.
-func (w *work) finishFolder(st *step) error {
-	if st.change.Action == Chmod {
-		return w.chmod(st)
-	}
-	st.lost = errors.Join(st.lost, w.s.fs.Chown(st.path, st.want.UID, st.want.GID), w.s.fs.SetXattrs(st.path, st.want.Xattrs))
-	return w.s.fs.Chmod(st.path, st.want.Mode)
 }
 
 func (w *work) swap(st *step) error {
@@ -297,6 +262,7 @@ func (w *work) finish() *Report {
 	}
 	records = append(records, &journal.Record{Type: journal.RewindEnd, ID: w.id, Done: done})
 	report := w.plan.report()
+	report.Problems = append(report.Problems, w.problems...)
 	if err := w.commit(records); err != nil {
 		report.Problems = append(report.Problems, Problem{Path: w.s.journalPath(), Err: oneLine{err}})
 	}

@@ -8,6 +8,7 @@ import (
 	"sync"
 	"sync/atomic"
 	"syscall"
+	"time"
 
 	"golang.org/x/sys/unix"
 )
@@ -17,6 +18,13 @@ func ctime(st *syscall.Stat_t) int64 { return st.Ctim.Nano() }
 func timesRaw(st *unix.Stat_t) (mtime, ctime int64) { return st.Mtim.Nano(), st.Ctim.Nano() }
 
 const searchOnly = unix.O_PATH
+
+// Born tells when what stands at path was made, where the file system knows.
+func Born(path string) (int64, bool) {
+	var st unix.Statx_t
+	err := unix.Statx(unix.AT_FDCWD, path, unix.AT_SYMLINK_NOFOLLOW, unix.STATX_BTIME, &st)
+	return time.Unix(st.Btime.Sec, int64(st.Btime.Nsec)).UnixNano(), err == nil && st.Mask&unix.STATX_BTIME != 0
+}
 
 func clone(dst, src *os.File) error {
 	return unix.IoctlFileClone(int(dst.Fd()), int(src.Fd()))

@@ -22,7 +22,8 @@ const (
 	Uncovered  Type = "uncovered"
 	Rewind     Type = "rewind"
 	RewindEnd  Type = "rewound"
-	Alias      Type = "alias" // ID is what checkpoint Target is called in a fork
+	Folder     Type = "folder" // what a folder on the way to a path is like
+	Alias      Type = "alias"  // ID is what checkpoint Target is called in a fork
 )
 
 // Record is one line. Which fields it has depends on its type; Type stays first,
