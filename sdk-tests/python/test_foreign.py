@@ -99,9 +99,7 @@ async def test_what_lies_between_the_messages_is_nobodys_words(ws):
     "order",
     [
         "123",
-        pytest.param(
-            "321", marks=pytest.mark.xfail(strict=True, reason="calls whose lines are on no way to the leaf are lost, with their results")
-        ),
+        "321",
     ],
 )
 async def test_calls_made_at_once_each_with_its_result(ws, order):

@@ -123,7 +123,7 @@ for (const [layout, lay] of Object.entries(layouts)) {
       for (const m of told) m.results?.sort() // the API takes them in any order
       assert.deepEqual(told.slice(0, 3), [user('three at once'), said('Three.', 'Read', 'Glob', 'Grep'), results('result 1', 'result 2', 'result 3')])
       assert.deepEqual(told.slice(3), next === 'the answer' ? [said('All three.'), ECHO] : [ECHO])
-    }, undefined, { todo: layout.includes('in which they came') && 'calls whose lines are on no way to the leaf are lost, with their results' })
+    })
   }
 }
 
@@ -143,7 +143,7 @@ for (const way of ['option', 'function']) {
       told[2].results.sort()
       assert.deepEqual(told, [user('two at once'), said('', 'Read', 'Glob'), results('result 1', 'result 2'), said('Both.')])
     }
-  }, undefined, { todo: way === 'option' && 'results that are on no way to the leaf are not copied: the next process answers "The session ended before this call did."' })
+  })
 }
 
 recipe('foreign: a compacted conversation begins with its summary', async (ws) => {
