@@ -139,7 +139,7 @@ func (w *work) makeFolders() {
 			w.makeParent(d.path)
 			continue
 		}
-		if err := w.s.fs.Mkdir(d.path, whileFilling); err != nil {
+		if err := w.s.fs.MakeFolder(d.path, whileFilling); err != nil {
 			d.st.fail(err)
 			continue
 		}
@@ -155,7 +155,7 @@ func (w *work) makeParent(path string) {
 	w.s.mu.Lock()
 	known := w.s.index.folders[path]
 	w.s.mu.Unlock()
-	if w.s.fs.Mkdir(path, known.Mode.Perm()|whileFilling) == nil { // else the files that need it will tell
+	if w.s.fs.MakeFolder(path, known.Mode.Perm()|whileFilling) == nil { // else the files that need it will tell
 		w.made = append(w.made, path)
 	}
 }

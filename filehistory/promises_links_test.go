@@ -4,6 +4,7 @@ package filehistory
 
 import (
 	"context"
+	"errors"
 	"os"
 	"path/filepath"
 	"slices"
@@ -162,5 +163,47 @@ func TestP9_onlyOurs(t *testing.T) {
 	h.must(c.Done())
 	if r := h.plan("u1"); len(r.Files) > 0 {
 		t.Fatalf("the store tracks itself: %+v", r)
+	}
+}
+
+// TestP7_rewindFollowsNoLateLink: a folder on the way becomes a link after the rewind
+// looked, in the moment before it acts.
+func TestP7_rewindFollowsNoLateLink(t *testing.T) {
+	for _, late := range []string{"rename", "remove", "mkdir"} {
+		h := newHistory(t)
+		h.put("p/old", "old")
+		h.put("p/gone/x", "x")
+		h.put("victim/old", "theirs")
+		h.put("victim/made", "theirs")
+		h.checkpoint("u1")
+		h.write("p/old", "new")
+		h.write("p/made", "m")
+		h.change(func() { h.must(os.RemoveAll(h.path("p/gone"))) }, "p/gone", "p/gone/x")
+		before, err := tree(h.path("victim"))
+		h.must(err)
+		swapped := false
+		h.onOperation(func(op, path string) error {
+			if op == late && filepath.Dir(path) == h.path("p") && !swapped {
+				swapped = true
+				return errors.Join(os.Rename(h.path("p"), h.path("away")), os.Symlink("victim", h.path("p")))
+			}
+			return nil
+		})
+		r := h.rewind("u1")
+		h.store.fs.Fail = nil
+		after, err := tree(h.path("victim"))
+		h.must(err)
+		if _, err := os.Lstat(h.path("victim/gone")); err == nil || len(differences(after, before)) > 0 || !swapped {
+			t.Fatalf("%s: %q, %v", late, after, err)
+		}
+		if len(r.Problems) == 0 {
+			t.Fatalf("%s: %+v", late, r)
+		}
+		h.must(errors.Join(os.Remove(h.path("p")), os.Rename(h.path("away"), h.path("p"))))
+		h.restart()
+		h.rewind("u1")
+		h.holds("p/old", "old")
+		h.holds("p/gone/x", "x")
+		h.absent("p/made")
 	}
 }

@@ -19,6 +19,7 @@ import (
 // earlier rewind, or [Undo]. The error is non-nil only if nothing was done, as
 // when ctx ends before the first path is touched; once that is done, a rewind
 // goes to its end. What could not be done for single paths is in the report.
+// What cannot be replaced is written in place, as [WriteFile] does it.
 func (s *Store) Rewind(ctx context.Context, id string, _ RewindOptions) (*Report, error) {
 	if s == nil {
 		return nil, ErrNoCheckpoint

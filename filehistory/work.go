@@ -137,8 +137,9 @@ var errChanging = errors.New("it is being changed by somebody else; ask again")
 // there, and what they wrote then is lost. So is what they wrote in place right
 // after the saving, if it has the old size: times count in ticks of the kernel's
 // clock, up to 10 ms, and two writes in one tick look like one. A link that they
-// put there is itself replaced, never followed. A folder on the way that becomes a
-// link between look and change is followed: no portable call prevents it.
+// put there is itself replaced, never followed. Where a folder on the way becomes a
+// link in that moment, what lies behind it is not changed. Two things still go by the
+// path: a temporary file may be staged there, and a folder of this name get an owner.
 func (w *work) check(st *step, path string) error {
 	w.mu.Lock()
 	leads := w.plan.wayTo(filepath.Dir(path))
@@ -177,7 +178,7 @@ func (w *work) moveAside(st *step) error {
 		return err
 	}
 	aside := temporary(w.id, st.path, st.record.Change, st.record.Up) + asideSuffix
-	if err := w.s.fs.Rename(st.path, aside); err != nil {
+	if err := w.s.fs.Move(st.path, aside); err != nil {
 		return err
 	}
 	st.aside, w.moved[st.path] = aside, aside
@@ -196,7 +197,7 @@ func (w *work) swap(st *step) error {
 	if st.now.Kind == journal.File {
 		w.held.Add(st.path)
 	}
-	err := w.s.fs.Rename(st.staged, st.path)
+	err := w.s.fs.Move(st.staged, st.path)
 	if inPlace(err) && st.overFile() {
 		return w.overwrite(st)
 	}
@@ -226,7 +227,7 @@ func (w *work) remove(st *step) error {
 	if st.now.Kind == journal.File {
 		w.held.Add(path)
 	}
-	if err := w.s.fs.Remove(path); err != nil {
+	if err := w.s.fs.Delete(path); err != nil {
 		return err
 	}
 	st.done = true
@@ -236,12 +237,12 @@ func (w *work) remove(st *step) error {
 // settleAside removes what was in the way, or puts it back if nothing came.
 func (w *work) settleAside(st *step) {
 	if st.done {
-		if err := w.s.fs.Remove(st.aside); err != nil {
+		if err := w.s.fs.Delete(st.aside); err != nil {
 			st.lost = fmt.Errorf("what stood in its place is left as %s: %w", st.aside, err)
 		}
 		return
 	}
-	if err := w.s.fs.Rename(st.aside, st.path); err != nil {
+	if err := w.s.fs.Move(st.aside, st.path); err != nil {
 		st.err = errors.Join(st.err, fmt.Errorf("what stood there is now %s: %w", st.aside, err))
 	}
 }

@@ -164,5 +164,5 @@ func swapIn(dir *disk.Dir, name string, content []byte, perm fs.FileMode, dress 
 	if err := errors.Join(err, f.Close()); err != nil {
 		return err
 	}
-	return dir.Rename(temp, name)
+	return dir.Rename(temp, dir, name)
 }

@@ -26,7 +26,15 @@ const (
 
 // OpenDir opens the folder at path, which is absolute and leads over no link: one that
 // stands there now was put there since, and is an error.
-func OpenDir(path string) (*Dir, error) { return walk(path, (*Dir).enter) }
+func OpenDir(path string) (*Dir, error) {
+	if fd, err := openDirectly(path); !errors.Is(err, errors.ErrUnsupported) {
+		if err != nil {
+			return nil, &fs.PathError{Op: "open", Path: path, Err: err}
+		}
+		return &Dir{fd: fd, path: path}, nil
+	}
+	return walk(path, (*Dir).enter)
+}
 
 // MakeDir is [OpenDir], and makes what is missing.
 func MakeDir(path string) (*Dir, error) { return walk(path, (*Dir).makeAndEnter) }
@@ -123,12 +131,38 @@ func (d *Dir) open(name string, flags int, perm fs.FileMode) (*os.File, error) {
 	return os.NewFile(uintptr(fd), filepath.Join(d.path, name)), nil
 }
 
-// Rename gives a file of the folder another name there.
-func (d *Dir) Rename(from, to string) error {
-	return d.fail("rename", to, unix.Renameat(d.fd, from, d.fd, to))
+// Rename moves a name of the folder into another one, or the same.
+func (d *Dir) Rename(from string, into *Dir, to string) error {
+	for {
+		err := unix.Renameat(d.fd, from, into.fd, to)
+		if !errors.Is(err, unix.EINTR) {
+			return into.fail("rename", to, err)
+		}
+	}
 }
 
-// Remove removes a file.
+// Mkdir makes a folder in the folder.
+func (d *Dir) Mkdir(name string, perm fs.FileMode) error {
+	return d.fail("mkdir", name, unix.Mkdirat(d.fd, name, uint32(perm.Perm())))
+}
+
+// Chmod sets the mode of what has this name, unless that is a link.
+func (d *Dir) Chmod(name string, mode fs.FileMode) error {
+	f, err := d.open(name, unix.O_RDONLY|fileFlags, 0)
+	if err != nil {
+		return err
+	}
+	return errors.Join(f.Chmod(mode), f.Close())
+}
+
+// Remove removes a file or an empty folder.
 func (d *Dir) Remove(name string) error {
-	return d.fail("remove", name, unix.Unlinkat(d.fd, name, 0))
+	err := unix.Unlinkat(d.fd, name, 0)
+	if err == nil || errors.Is(err, fs.ErrNotExist) {
+		return d.fail("remove", name, err)
+	}
+	if rmdir := unix.Unlinkat(d.fd, name, unix.AT_REMOVEDIR); !errors.Is(rmdir, unix.ENOTDIR) {
+		err = rmdir
+	}
+	return d.fail("remove", name, err)
 }

@@ -42,10 +42,20 @@ func (d *Dir) OpenFile(name string, flag int) (*os.File, error) {
 	return os.OpenFile(path, flag, 0)
 }
 
-// Rename gives a file of the folder another name there.
-func (d *Dir) Rename(from, to string) error {
-	return os.Rename(filepath.Join(d.path, from), filepath.Join(d.path, to))
+// Rename moves a name of the folder into another one, or the same.
+func (d *Dir) Rename(from string, into *Dir, to string) error {
+	return os.Rename(filepath.Join(d.path, from), filepath.Join(into.path, to))
 }
 
-// Remove removes a file.
+// Mkdir makes a folder in the folder.
+func (d *Dir) Mkdir(name string, perm fs.FileMode) error {
+	return os.Mkdir(filepath.Join(d.path, name), perm)
+}
+
+// Chmod sets the mode of what has this name.
+func (d *Dir) Chmod(name string, mode fs.FileMode) error {
+	return os.Chmod(filepath.Join(d.path, name), mode)
+}
+
+// Remove removes a file or an empty folder.
 func (d *Dir) Remove(name string) error { return os.Remove(filepath.Join(d.path, name)) }

@@ -221,18 +221,6 @@ func (d *FS) Symlink(target, path string) error {
 	return os.Symlink(target, path)
 }
 
-// Chmod sets the mode of what stands at path, unless that is a link.
-func (d *FS) Chmod(path string, mode fs.FileMode) error {
-	if err := d.allow("chmod", path); err != nil {
-		return err
-	}
-	f, err := os.OpenFile(path, os.O_RDONLY|noFollow|noWait, 0)
-	if err != nil {
-		return err
-	}
-	return errors.Join(f.Chmod(mode), f.Close())
-}
-
 // ChmodFile sets the mode of an open file.
 func (d *FS) ChmodFile(f *os.File, mode fs.FileMode) error {
 	if err := d.allow("chmod", f.Name()); err != nil {

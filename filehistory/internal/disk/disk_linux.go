@@ -19,6 +19,21 @@ func timesRaw(st *unix.Stat_t) (mtime, ctime int64) { return st.Mtim.Nano(), st.
 
 const searchOnly = unix.O_PATH
 
+// openDirectly opens a folder, over no link, in one call.
+func openDirectly(path string) (int, error) {
+	how := unix.OpenHow{Flags: folderFlags, Resolve: unix.RESOLVE_NO_SYMLINKS}
+	for {
+		fd, err := unix.Openat2(unix.AT_FDCWD, path, &how)
+		switch {
+		case errors.Is(err, unix.EINTR):
+			continue
+		case errors.Is(err, unix.ENOSYS), errors.Is(err, unix.EPERM): // an old kernel, a filter of system calls
+			return fd, errors.ErrUnsupported
+		}
+		return fd, err
+	}
+}
+
 // Born tells when what stands at path was made, where the file system knows.
 func Born(path string) (int64, bool) {
 	var st unix.Statx_t
