@@ -26,11 +26,11 @@ type permissionQuestion struct {
 
 // permissionAnswer is what the host says to it.
 type permissionAnswer struct {
-	Behavior           string             `json:"behavior"`           // allow or deny
-	UpdatedInput       jsontext.Value     `json:"updatedInput"`       // allow: run it with this instead
-	UpdatedPermissions []permissionUpdate `json:"updatedPermissions"` // allow: from now on
-	Message            string             `json:"message"`            // deny: for the model
-	Interrupt          bool               `json:"interrupt"`          // deny: and end the turn
+	Behavior           string         `json:"behavior"`           // allow or deny
+	UpdatedInput       jsontext.Value `json:"updatedInput"`       // allow: run it with this instead
+	UpdatedPermissions jsontext.Value `json:"updatedPermissions"` // allow: from now on
+	Message            string         `json:"message"`            // deny: for the model
+	Interrupt          bool           `json:"interrupt"`          // deny: and end the turn
 }
 
 // askHost puts a call to the host. It gives the input to run it with, or why it must not run.
@@ -87,9 +87,20 @@ func askFailed(err error) string {
 
 // applyUpdates takes what the host wants to hold from now on. One that makes no
 // sense costs a line in the log: the call itself is allowed.
-func (t *turn) applyUpdates(updates []permissionUpdate) {
-	for _, u := range updates {
-		changed, err := t.e.permissions.update(u)
+func (t *turn) applyUpdates(all jsontext.Value) {
+	var updates []jsontext.Value
+	if all != nil {
+		if err := protocol.Unmarshal(all, &updates); err != nil {
+			t.e.cfg.Log.Debug("permission updates refused", "error", err)
+		}
+	}
+	for _, raw := range updates {
+		var u permissionUpdate
+		changed := false
+		err := protocol.Unmarshal(raw, &u)
+		if err == nil {
+			changed, err = t.e.permissions.update(u)
+		}
 		if err != nil {
 			t.e.cfg.Log.Debug("permission update refused", "type", u.Type, "error", err)
 		}

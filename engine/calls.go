@@ -1,6 +1,7 @@
 package engine
 
 import (
+	"bytes"
 	"context"
 	"fmt"
 	"runtime/debug"
@@ -82,20 +83,19 @@ func (t *turn) admit(call protocol.Block) (tool Tool, input jsontext.Value, refu
 	case asks:
 		input, refusal = t.askHost(call, d)
 	}
-	if refusal != "" {
-		if context.Cause(t.ctx) != errInterrupted {
-			t.denials = append(t.denials, protocol.PermissionDenial{ToolName: call.Name, ToolUseID: call.ID, ToolInput: call.Input})
+	if refusal == "" && !bytes.Equal(input, call.Input) { // the host has changed it
+		if why := invalid(input); why != "" {
+			return nil, nil, why
 		}
-		return nil, nil, refusal
+		refusal = t.e.permissions.forbids(call.Name, tool.Access(input))
 	}
-	// The host may have changed the input.
-	if why := invalid(input); why != "" {
-		return nil, nil, why
+	if refusal == "" {
+		return tool, input, ""
 	}
-	if d := t.e.permissions.decide(call.Name, tool.Access(input)); d.outcome == denied {
-		return nil, nil, d.reason
+	if context.Cause(t.ctx) != errInterrupted {
+		t.denials = append(t.denials, protocol.PermissionDenial{ToolName: call.Name, ToolUseID: call.ID, ToolInput: call.Input})
 	}
-	return tool, input, ""
+	return nil, nil, refusal
 }
 
 func (e *Engine) findTool(name string) Tool {

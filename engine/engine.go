@@ -37,7 +37,7 @@ type Config struct {
 	Folders         []string // absolute; files there are treated like those in Cwd
 	AskHost         bool     // the host answers can_use_tool
 	Private         []string // absolute; folders of takeback's own, which no tool may write to
-	SystemPrompt    *string
+	SystemPrompt    []string // nil: takeback's own; see SplitSystemPrompt
 	AppendPrompt    string
 	Thinking        *Thinking
 	Effort          string

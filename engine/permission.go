@@ -102,12 +102,8 @@ func (p *permissions) decide(tool string, a Access) decision {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	cwd := p.folders[0]
-	in := func(folder string) bool { return within(folder, a.Path) }
-	if a.Kind == Edit && slices.ContainsFunc(p.private, in) {
-		return decision{outcome: denied, reason: fmt.Sprintf("%s was not run: %s belongs to takeback itself, which keeps the file history and the conversation there.", tool, a.Path)}
-	}
-	if r, ok := p.match("deny", tool, a); ok {
-		return decision{outcome: denied, reason: fmt.Sprintf("%s was not run: the rule %s forbids it.", tool, r)}
+	if why := p.forbidden(tool, a); why != "" {
+		return decision{outcome: denied, reason: why}
 	}
 	if r, ok := p.match("ask", tool, a); ok {
 		return decision{outcome: asks, reason: fmt.Sprintf("The rule %s asks for it.", r), reasonType: "rule"}
@@ -115,7 +111,7 @@ func (p *permissions) decide(tool string, a Access) decision {
 	if _, ok := p.match("allow", tool, a); ok {
 		return decision{outcome: allowed}
 	}
-	inside := a.Path == "" || slices.ContainsFunc(p.folders, in)
+	inside := a.Path == "" || slices.ContainsFunc(p.folders, func(folder string) bool { return within(folder, a.Path) })
 	switch {
 	case p.mode == ModeBypass, a.Kind == Read && inside, p.mode == ModeAcceptEdits && a.Kind == Edit && inside && !runsCode(a.Path):
 		return decision{outcome: allowed}
@@ -140,6 +136,23 @@ func (p *permissions) decide(tool string, a Access) decision {
 	}
 }
 
+// forbids says why nobody's word allows a call, "" if nothing forbids it.
+func (p *permissions) forbids(tool string, a Access) string {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	return p.forbidden(tool, a)
+}
+
+func (p *permissions) forbidden(tool string, a Access) string {
+	if a.Kind == Edit && slices.ContainsFunc(p.private, func(folder string) bool { return within(folder, a.Path) }) {
+		return fmt.Sprintf("%s was not run: %s belongs to takeback itself, which keeps the file history and the conversation there.", tool, a.Path)
+	}
+	if r, ok := p.match("deny", tool, a); ok {
+		return fmt.Sprintf("%s was not run: the rule %s forbids it.", tool, r)
+	}
+	return ""
+}
+
 // match finds a rule for a call. A rule whose pattern cannot be judged forbids, but never allows.
 func (p *permissions) match(behavior, tool string, a Access) (rule, bool) {
 	for _, r := range p.rules[behavior] {
@@ -158,13 +171,18 @@ func (p *permissions) match(behavior, tool string, a Access) (rule, bool) {
 // runsCode tells of files through which an edit becomes a command: hooks and settings of version
 // control, of agents and of shells. To accept edits is not to accept those.
 func runsCode(path string) bool {
-	path = RealPath(path)
-	switch filepath.Base(path) {
-	case ".mcp.json", ".gitconfig", ".gitmodules", ".bashrc", ".bash_profile", ".profile", ".zshrc", ".zprofile", ".zshenv", ".envrc":
+	parts := strings.Split(strings.ToLower(RealPath(path)), string(filepath.Separator)) // some file systems know no case
+	if slices.Contains([]string{
+		".mcp.json", ".gitconfig", ".gitmodules", ".gitattributes", ".pre-commit-config.yaml", ".npmrc", ".envrc",
+		".bashrc", ".bash_profile", ".bash_login", ".bash_logout", ".profile",
+		".zshrc", ".zprofile", ".zshenv", ".zlogin", ".zlogout", "config.fish",
+	}, parts[len(parts)-1]) {
 		return true
 	}
-	return slices.ContainsFunc(strings.Split(path, string(filepath.Separator)), func(part string) bool {
-		return slices.Contains([]string{".git", ".hg", ".svn", ".jj", ".claude", ".vscode", ".idea", ".husky"}, strings.ToLower(part))
+	return slices.ContainsFunc(parts, func(part string) bool {
+		return slices.Contains([]string{
+			".git", ".hg", ".svn", ".jj", ".claude", ".cursor", ".vscode", ".idea", ".husky", ".devcontainer", ".ssh",
+		}, part)
 	})
 }
 

@@ -69,10 +69,9 @@ func (e *Engine) initialize(r *peer.Request) {
 		SystemPrompt       []string `json:"systemPrompt"` // absent: ours; [""]: none
 		AppendSystemPrompt string   `json:"appendSystemPrompt"`
 	}](r)
-	var system *string
+	var system []string
 	if req.SystemPrompt != nil {
-		joined := strings.Join(req.SystemPrompt, "\n\n")
-		system = &joined
+		system = SplitSystemPrompt(strings.Join(req.SystemPrompt, "\n\n"))
 	}
 	e.settings.setSystemPrompt(system, req.AppendSystemPrompt)
 	state := "idle"

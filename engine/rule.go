@@ -3,6 +3,7 @@ package engine
 import (
 	"fmt"
 	"path/filepath"
+	"regexp"
 	"slices"
 	"strings"
 )
@@ -23,9 +24,24 @@ func (r rule) String() string {
 func parseRule(text string) rule {
 	text = strings.TrimSpace(text)
 	if tool, rest, ok := strings.Cut(text, "("); ok && strings.HasSuffix(rest, ")") {
-		return rule{Tool: tool, Content: strings.TrimSuffix(rest, ")")}
+		return rule{Tool: tool, Content: strings.TrimSpace(strings.TrimSuffix(rest, ")"))}
 	}
 	return rule{Tool: text}
+}
+
+var toolName = regexp.MustCompile(`^[A-Za-z][A-Za-z0-9_-]*$`)
+
+// CheckRule tells what is wrong with a rule. A tool that does not exist is not: hosts forbid tools of Claude Code
+// that are not here.
+func CheckRule(text string) error {
+	r := parseRule(text)
+	switch {
+	case !toolName.MatchString(r.Tool):
+		return fmt.Errorf("%q is no rule: write Tool or Tool(content)", text)
+	case r.Tool == strings.ToLower(r.Tool) && !strings.HasPrefix(r.Tool, "mcp__"):
+		return fmt.Errorf("no tool is named %s: names begin with a capital letter", r.Tool)
+	}
+	return nil
 }
 
 type certainty int
@@ -36,10 +52,11 @@ const (
 	unsure // it has a pattern, and patterns are not read yet
 )
 
-// covers tells whether the rule speaks of a call.
+// covers tells whether the rule speaks of a call. Rules for Edit are for all tools that edit files, rules for Read
+// for all that read them.
 func (r rule) covers(tool string, a Access, cwd string) certainty {
 	switch {
-	case r.Tool != tool:
+	case r.Tool != tool && !(r.Tool == "Edit" && a.Kind == Edit) && !(r.Tool == "Read" && a.Kind == Read):
 		return no
 	case r.Content == "" || r.Content == "*":
 		return yes
@@ -48,15 +65,18 @@ func (r rule) covers(tool string, a Access, cwd string) certainty {
 			return yes
 		}
 	case a.Path != "":
-		path := r.Content
-		if !filepath.IsAbs(path) {
-			path = filepath.Join(cwd, path)
-		}
-		if RealPath(path) == RealPath(a.Path) { // a link must not lead around a rule
-			return yes
+		// One slash at the start is the project's root, as Claude Code has it, or the system's; two are the system's.
+		for _, path := range []string{filepath.Join(cwd, r.Content), filepath.Clean(r.Content)} {
+			switch {
+			case !filepath.IsAbs(path):
+			case RealPath(path) == RealPath(a.Path): // a link must not lead around a rule
+				return yes
+			case a.Kind == Read && tool != r.Tool && within(a.Path, path):
+				return unsure // a search that comes by it
+			}
 		}
 	}
-	if strings.ContainsAny(r.Content, "*?[{~") || strings.HasPrefix(r.Content, "//") {
+	if strings.ContainsAny(r.Content, "*?[{~") {
 		return unsure
 	}
 	return no
@@ -76,6 +96,9 @@ type permissionUpdate struct {
 func suggest(mode, tool string, a Access, inside bool) []permissionUpdate {
 	const here = "session"
 	var updates []permissionUpdate
+	if a.Kind == Execute && (a.Command == "*" || strings.HasSuffix(a.Command, ":*")) {
+		return nil // as a rule it would mean more than this command
+	}
 	if a.Kind == Execute {
 		return []permissionUpdate{{Type: "addRules", Rules: []rule{{tool, a.Command}}, Behavior: "allow", Destination: here}}
 	}

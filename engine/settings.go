@@ -4,6 +4,7 @@ import (
 	"os"
 	"path/filepath"
 	"runtime"
+	"slices"
 	"strings"
 	"sync"
 	"time"
@@ -15,7 +16,7 @@ import (
 type settings struct {
 	mu     sync.Mutex
 	model  string
-	system *string
+	system []string // nil: ours; parts, each kept from call to call longer than the next
 	append string
 }
 
@@ -39,7 +40,7 @@ func (s *settings) setModel(name string) {
 	s.model = name
 }
 
-func (s *settings) setSystemPrompt(system *string, appended string) {
+func (s *settings) setSystemPrompt(system []string, appended string) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if system != nil {
@@ -55,17 +56,31 @@ func (s *settings) setSystemPrompt(system *string, appended string) {
 func (s *settings) systemPrompt(surroundings string) protocol.Content {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	var prompt protocol.Content
-	switch {
-	case s.system == nil:
-		prompt = protocol.Text(basePrompt + "\n\n" + surroundings)
-	case *s.system != "":
-		prompt = protocol.Text(*s.system)
+	parts := s.system
+	if parts == nil {
+		parts = []string{basePrompt + "\n\n" + surroundings}
 	}
-	if s.append != "" {
-		prompt = append(prompt, protocol.Text(s.append)...)
+	var prompt protocol.Content
+	for _, part := range append(slices.Clone(parts), s.append) {
+		if strings.TrimSpace(part) != "" {
+			prompt = append(prompt, protocol.Text(part)...)
+		}
 	}
 	return prompt
+}
+
+// dynamicBoundary stands where the part of a system prompt ends that is the same in every session.
+const dynamicBoundary = "__SYSTEM_PROMPT_DYNAMIC_BOUNDARY__"
+
+// SplitSystemPrompt splits a host's system prompt at the boundary; an empty one is no part, but not nil.
+func SplitSystemPrompt(prompt string) []string {
+	parts := []string{}
+	for part := range strings.SplitSeq(prompt, dynamicBoundary) {
+		if part = strings.TrimSpace(part); part != "" {
+			parts = append(parts, part)
+		}
+	}
+	return parts
 }
 
 // basePrompt is for hosts that leave the system prompt to us.

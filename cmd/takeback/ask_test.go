@@ -94,7 +94,9 @@ func TestAsk_changedInputIsJudged(t *testing.T) {
 	if text, isError := p.toolResult(); !isError || !strings.Contains(text, "Write(b.txt)") {
 		t.Errorf("result %q", text)
 	}
-	p.result()
+	if r := p.result(); len(r.Denials) != 1 {
+		t.Errorf("%s", r.raw)
+	}
 	p.absent("b.txt")
 }
 
@@ -220,6 +222,40 @@ func TestAsk_suggestions(t *testing.T) {
 	}
 }
 
+// What would mean more than the command at hand is not suggested.
+func TestAsk_noSuggestionThatOpensAll(t *testing.T) {
+	for _, command := range []string{"*", "echo :*"} {
+		p := start(t, asking(launch{}))
+		p.play(bash(command), say("done"))
+		if q := p.question(); len(q.Request.Suggestions) > 0 {
+			t.Errorf("%s: %s", command, q.Request.Suggestions)
+		}
+	}
+}
+
+// The host's word holds for the call at hand, whatever else its answer says.
+func TestAsk_allowIsAllow(t *testing.T) {
+	for name, updates := range map[string]any{
+		"a mode that would deny": []any{map[string]any{"type": "setMode", "mode": "dontAsk", "destination": "session"}},
+		"a rule for later calls": []any{map[string]any{"type": "addRules", "behavior": "deny", "rules": []any{map[string]any{"toolName": "Write"}}, "destination": "session"}},
+		"not a list":             "x",
+		"not objects":            []any{"x", 1, nil, []any{}},
+		"wrong types":            []any{map[string]any{"type": "addRules", "rules": "Write", "destination": 5}, map[string]any{"type": "setMode", "mode": 7}},
+		"unknown":                []any{map[string]any{"type": "makeTea"}},
+	} {
+		t.Run(name, func(t *testing.T) {
+			p := start(t, asking(launch{}))
+			p.play(write("a.txt", "x"), say("done"))
+			p.respond(p.question(), allow(map[string]any{"updatedPermissions": updates}))
+			if text, isError := p.toolResult(); isError {
+				t.Errorf("%q", text)
+			}
+			p.result()
+			p.holds("a.txt", "x")
+		})
+	}
+}
+
 func TestAsk_modeChangesAreTold(t *testing.T) {
 	p := start(t, asking(launch{}))
 	p.play(write("a.txt", "x"), say("done"))
@@ -244,6 +280,13 @@ func TestPermission_rules(t *testing.T) {
 		{"--allowedTools=Write(a.txt)", "default", write("a.txt", "x"), true},
 		{"--allowedTools=Write(a.txt)", "default", write("b.txt", "x"), false},
 		{"--disallowedTools=Write(a.txt)", "bypassPermissions", write("a.txt", "x"), false},
+		{"--disallowedTools=Write(/a.txt)", "bypassPermissions", write("a.txt", "x"), false},
+		{"--disallowedTools=Write( a.txt )", "bypassPermissions", write("./a.txt", "x"), false},
+		{"--disallowedTools=Edit(a.txt)", "bypassPermissions", write("a.txt", "x"), false},
+		{"--disallowedTools=Edit", "bypassPermissions", write("a.txt", "x"), false},
+		{"--disallowedTools=Read(sub/a.txt)", "bypassPermissions", use("Grep", map[string]any{"pattern": "x"}), false},
+		{"--disallowedTools=Read(sub/a.txt)", "bypassPermissions", use("Grep", map[string]any{"pattern": "x", "path": "sub/a.txt"}), false},
+		{"--disallowedTools=Read", "bypassPermissions", use("Glob", map[string]any{"pattern": "*"}), false},
 		{"--disallowedTools=Write(a.txt)", "bypassPermissions", write("b.txt", "x"), true},
 		{"--disallowedTools=Bash(rm:*)", "bypassPermissions", bash("echo hi"), false}, // cannot be judged yet, and then nothing is run
 		{"--disallowedTools=Write", "bypassPermissions", write("a.txt", "x"), false},

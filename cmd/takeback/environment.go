@@ -4,6 +4,7 @@ import (
 	"os"
 	"os/user"
 	"path/filepath"
+	"regexp"
 	"slices"
 	"strconv"
 	"strings"
@@ -54,7 +55,9 @@ func readEnvironment() *environment {
 		if abs, err := filepath.Abs(env.configDir); err == nil {
 			env.configDir = abs
 		}
-		env.projectDirName = os.Getenv("CLAUDE_CODE_PROJECT_DIR_NAME")
+		if name := os.Getenv("CLAUDE_CODE_PROJECT_DIR_NAME"); regexp.MustCompile(`^[A-Za-z0-9_-]{1,64}$`).MatchString(name) {
+			env.projectDirName = name
+		}
 	} else if home := homeDir(); home != "" {
 		env.configDir = filepath.Join(home, ".claude")
 	}

@@ -64,13 +64,6 @@ var accepted = struct{ withValue, withoutValue []string }{
 	},
 }
 
-// unsupportedFlag is a refused flag. SDKs pass it for an option, so their users must see why it fails.
-type unsupportedFlag string
-
-func (u unsupportedFlag) Error() string {
-	return fmt.Sprintf("--%s is not supported by this version of takeback. Leave it out", string(u))
-}
-
 // refused are flags that choose which session is used, or whether it is kept. To ignore one
 // would write where the host said not to, so they end the start until they work.
 var refused = []string{"resume-drops-turn", "resume-session-at", "sdk-url"}
@@ -219,11 +212,16 @@ func asParseError(err error) error {
 func (f *flags) check(fs *pflag.FlagSet) error {
 	for _, name := range refused {
 		if fs.Changed(name) {
-			return unsupportedFlag(name)
+			return fmt.Errorf("--%s is not supported by this version of takeback. Leave it out", name)
 		}
 	}
 	if f.rewindFiles != nil {
 		return f.checkRewind()
+	}
+	for _, text := range f.disallowedTools {
+		if err := engine.CheckRule(text); err != nil { // one that is not understood would forbid nothing
+			return fmt.Errorf("--disallowedTools: %w", err)
+		}
 	}
 	switch {
 	case f.inputFormat != "stream-json":
@@ -238,7 +236,7 @@ func (f *flags) check(fs *pflag.FlagSet) error {
 		return fmt.Errorf("--permission-mode cannot be %q: it is one of acceptEdits, auto, bypassPermissions, default, dontAsk, plan", f.permissionMode)
 	case f.sessionID != "" && (f.resume != "" || f.continueLatest) && !f.forkSession:
 		return sentence("--session-id can only be used with --continue or --resume if --fork-session is also specified.")
-	case f.sessionID != "" && uuid.Validate(f.sessionID) != nil:
+	case f.sessionID != "" && (uuid.Validate(f.sessionID) != nil || len(f.sessionID) != len(uuid.Nil.String())):
 		return sentence("Invalid session ID. Must be a valid UUID.")
 	case !slices.Contains([]string{"", "adaptive", "disabled"}, f.thinking):
 		return fmt.Errorf("--thinking cannot be %q: it is adaptive or disabled", f.thinking)
@@ -255,6 +253,8 @@ func (f *flags) checkRewind() error {
 		return sentence("--rewind-files requires --resume")
 	case len(f.prompt) > 0 || f.inputFormat == "stream-json":
 		return sentence("--rewind-files is a standalone operation and cannot be used with a prompt")
+	case f.forkSession || f.noPersistence:
+		return sentence("--rewind-files cannot be used with --fork-session or --no-session-persistence: what it overwrites is kept in the session itself")
 	}
 	return nil
 }

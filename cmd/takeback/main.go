@@ -40,13 +40,12 @@ func run(args []string) int {
 	}
 	f, err := parseFlags(args)
 	var unreadable parseError
-	var unsupported unsupportedFlag
 	switch {
-	case errors.As(err, &unsupported):
-		return startFailed(os.Stdout, f, err)
 	case errors.As(err, &unreadable):
 		fmt.Fprintf(os.Stderr, "error: %v\n", err)
 		return exitError
+	case err != nil && f.inputFormat == "stream-json" && f.outputFormat == "stream-json":
+		return startFailed(os.Stdout, f, err) // an SDK's user sees no stderr
 	case err != nil:
 		fmt.Fprintf(os.Stderr, "Error: %v\n", err)
 		return exitError

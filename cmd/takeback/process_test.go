@@ -53,7 +53,7 @@ func TestProcess_flags(t *testing.T) {
 	withValue := append([]string{"allowedTools", "disallowedTools", "allowed-tools", "add-dir", "permission-prompt-tool", "permission-prompts", "append-system-prompt", "debug-file"}, accepted.withValue...)
 	var both [2][]string
 	for _, name := range withValue {
-		value := "x"
+		value := "X"
 		if name == "debug-file" {
 			value = os.DevNull
 		}
@@ -89,15 +89,35 @@ func TestProcess_refusals(t *testing.T) {
 		{[]string{"-z"}, "error: unknown option '-z'\n"},
 		{[]string{"--model"}, "error: option '--model' needs a value\n"},
 		{[]string{"--max-turns", "many"}, "error: option '--max-turns' cannot be \"many\"\n"},
-		{append(io, "--session-id", "x"), "Error: Invalid session ID. Must be a valid UUID.\n"},
-		{append(io, "--permission-mode", "yolo"), "Error: --permission-mode cannot be \"yolo\""},
-		{append(io, "-p"), "Error: When using --print, --output-format=stream-json requires --verbose\n"},
-		{append(io, "--", "a prompt"), "Error: prompts come as JSON lines on stdin"},
+		{[]string{"--disallowedTools", "Write(secret,Edit"}, "error: a parenthesis is not closed"},
 		{nil, "Error: takeback speaks JSON lines with an agent SDK"},
 	} {
 		p := start(t, launch{bare: true, args: c.args})
-		if code := p.wait(); code != 1 || !strings.HasPrefix(p.stderr.String(), c.stderr) || p.wire() != "" {
+		if code := p.end(); code != 1 || !strings.HasPrefix(p.stderr.String(), c.stderr) || p.wire() != "" {
 			t.Errorf("%v: exit %d, stderr %q, stdout %q", c.args, code, p.stderr.String(), p.wire())
+		}
+	}
+	for _, c := range []struct {
+		args []string
+		says string
+	}{
+		{[]string{"--session-id", "x"}, "Invalid session ID. Must be a valid UUID."},
+		{[]string{"--session-id", "{00000000-0000-4000-8000-000000000000}"}, "Invalid session ID. Must be a valid UUID."},
+		{[]string{"--permission-mode", "yolo"}, `--permission-mode cannot be "yolo"`},
+		{[]string{"-p"}, "When using --print, --output-format=stream-json requires --verbose"},
+		{[]string{"--resume-drops-turn="}, "--resume-drops-turn is not supported"},
+		{[]string{"--", "a prompt"}, "prompts come as JSON lines on stdin"},
+		{[]string{"--disallowedTools", "*"}, `"*" is no rule`},
+		{[]string{"--disallowedTools", `["Bash"]`}, "is no rule"},
+		{[]string{"--disallowedTools", "Bash;Write"}, "is no rule"},
+		{[]string{"--disallowedTools", "bash"}, "no tool is named bash"},
+	} {
+		p := start(t, launch{bare: true, args: append(io[:4:4], c.args...)})
+		if r := p.result(); !strings.HasPrefix(r.Errors[0], c.says) && !strings.Contains(r.Errors[0], c.says) {
+			t.Errorf("%v: %s", c.args, r.raw)
+		}
+		if code := p.end(); code != 1 || !strings.Contains(p.stderr.String(), c.says) {
+			t.Errorf("%v: exit %d, stderr %q", c.args, code, p.stderr.String())
 		}
 	}
 }
@@ -118,16 +138,6 @@ func TestProcess_startFailuresAreResults(t *testing.T) {
 	second := start(t, launch{config: first.config, project: first.project, args: []string{"--session-id=" + id}})
 	if r := second.result(); !strings.Contains(r.Errors[0], "already in use") {
 		t.Errorf("%s", r.raw)
-	}
-}
-
-func TestProcess_unsupportedFlagsAreResultsToo(t *testing.T) {
-	p := start(t, launch{args: []string{"--resume-drops-turn="}})
-	if r := p.result(); !strings.Contains(r.Errors[0], "--resume-drops-turn is not supported") {
-		t.Errorf("%s", r.raw)
-	}
-	if code := p.end(); code != 1 || !strings.HasPrefix(p.stderr.String(), "Error: --resume-drops-turn") {
-		t.Errorf("exit %d: %s", code, p.stderr.String())
 	}
 }
 

@@ -140,15 +140,17 @@ func configure(f *flags, host *environment, log *slog.Logger) (*engine.Config, e
 }
 
 // systemPrompt is the host's own prompt, nil if it has none, and what it adds.
-func systemPrompt(f *flags) (own *string, appended string, err error) {
-	own, appended = f.systemPrompt, f.appendSystemPrompt
+func systemPrompt(f *flags) (own []string, appended string, err error) {
+	appended = f.appendSystemPrompt
+	if f.systemPrompt != nil {
+		own = engine.SplitSystemPrompt(*f.systemPrompt)
+	}
 	if f.systemPromptFile != "" {
 		text, err := os.ReadFile(f.systemPromptFile)
 		if err != nil {
 			return nil, "", fmt.Errorf("read system prompt: %w", err)
 		}
-		own = new(string)
-		*own = string(text)
+		own = engine.SplitSystemPrompt(strings.TrimPrefix(string(text), "\ufeff"))
 	}
 	if f.appendSystemPromptFile != "" {
 		text, err := os.ReadFile(f.appendSystemPromptFile)

@@ -157,6 +157,63 @@ func TestSession_idWithResume(t *testing.T) {
 	}
 }
 
+func TestSession_projectDirName(t *testing.T) {
+	for name, used := range map[string]bool{"my_Project-1": true, "../evil": false, "a/b": false, ".": false, "é": false, strings.Repeat("x", 65): false} {
+		p := start(t, launch{env: []string{"CLAUDE_CODE_PROJECT_DIR_NAME=" + name}})
+		p.do(say("hi"))
+		p.end()
+		if got := filepath.Base(filepath.Dir(p.transcripts()[0])); (got == name) != used {
+			t.Errorf("%q: in %q", name, got)
+		}
+	}
+}
+
+// Others write to the transcript too, and need not be done when we are.
+func TestSession_halfALineOfAnother(t *testing.T) {
+	p := start(t, launch{})
+	p.do(say("the word is heron"))
+	f, err := os.OpenFile(p.transcripts()[0], os.O_APPEND|os.O_WRONLY, 0)
+	must(t, err)
+	_, err = f.WriteString(`{"type":"custom-title","customTitle":"half`)
+	must(t, err)
+	must(t, f.Close())
+	p.do(say("the word is stork"))
+	session := p.all()[0].SessionID
+	p.end()
+	q := p.again("--resume", session)
+	q.knows("heron")
+	q.knows("stork")
+}
+
+// The echo joins the blocks of the system prompt.
+func TestSession_systemPrompt(t *testing.T) {
+	const boundary = "__SYSTEM_PROMPT_DYNAMIC_BOUNDARY__"
+	for name, c := range map[string]struct {
+		args       []string
+		initialize map[string]any
+		want       string
+	}{
+		"ours":                  {nil, nil, "You are an agent"},
+		"none":                  {nil, map[string]any{"systemPrompt": []string{""}}, `""`},
+		"blank":                 {[]string{"--system-prompt", "  "}, nil, `""`},
+		"own and an addition":   {[]string{"--system-prompt=own", "--append-system-prompt", "more"}, nil, `"ownmore"`},
+		"an addition to ours":   {nil, map[string]any{"appendSystemPrompt": "more"}, `</env>more"`},
+		"parts with a boundary": {nil, map[string]any{"systemPrompt": []string{"A", boundary, "B"}}, `"AB"`},
+		"a boundary in a flag":  {[]string{"--system-prompt", "A\n" + boundary + "\nB"}, nil, `"AB"`},
+	} {
+		t.Run(name, func(t *testing.T) {
+			p := start(t, launch{args: c.args})
+			if c.initialize != nil {
+				p.control("initialize", c.initialize)
+			}
+			p.play(map[string]any{"echo": "system"})
+			if r := p.result(); !strings.Contains(r.Result, c.want) {
+				t.Errorf("%s, want %s", r.Result, c.want)
+			}
+		})
+	}
+}
+
 func rewindOnceOf(t *testing.T, p *process, env []string, args ...string) *process {
 	t.Helper()
 	return start(t, launch{bare: true, project: p.project, config: p.config, env: env, args: args})
@@ -179,6 +236,8 @@ func TestRewindOnce(t *testing.T) {
 		"no session":      {args: []string{"--rewind-files", prompt}, stderr: "Error: --rewind-files requires --resume\n"},
 		"a prompt":        {args: []string{"-p", "--resume", session, "--rewind-files", prompt, "hello"}, stderr: "Error: --rewind-files is a standalone operation and cannot be used with a prompt\n"},
 		"an SDK":          {args: []string{"--input-format=stream-json", "--resume", session, "--rewind-files", prompt}, stderr: "Error: --rewind-files is a standalone operation and cannot be used with a prompt\n"},
+		"a fork":          {args: []string{"--fork-session", "--resume", session, "--rewind-files", prompt}, stderr: "Error: --rewind-files cannot be used with --fork-session or --no-session-persistence: what it overwrites is kept in the session itself\n"},
+		"no persistence":  {args: []string{"--no-session-persistence", "--resume", session, "--rewind-files", prompt}, stderr: "Error: --rewind-files cannot be used with --fork-session or --no-session-persistence: what it overwrites is kept in the session itself\n"},
 		"unknown session": {args: []string{"--resume", uuid0, "--rewind-files", prompt}, stderr: "Error: No conversation found with session ID: " + uuid0 + "\n"},
 		"unknown message": {args: []string{"--resume", session, "--rewind-files", uuid0}, stderr: "Error: --rewind-files requires a user message UUID, but " + uuid0 + " is not a user message in this session\n"},
 		"no id":           {args: []string{"--resume", session, "--rewind-files="}, stderr: "Error: --rewind-files requires a user message UUID, but  is not a user message in this session\n"},

@@ -238,10 +238,3 @@ func TestTrouble_B33_frameLimits(t *testing.T) {
 		}
 	}
 }
-
-func TestFlags_unclosedRule(t *testing.T) {
-	p := start(t, launch{args: []string{"--disallowedTools", "Write(secret,Edit"}})
-	if code := p.wait(); code != 1 || !strings.HasPrefix(p.stderr.String(), "error: a parenthesis is not closed") {
-		t.Errorf("exit %d: %s", code, p.stderr.String())
-	}
-}

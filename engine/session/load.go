@@ -3,7 +3,10 @@ package session
 import (
 	"bytes"
 	"os"
+	"slices"
 	"strings"
+
+	"github.com/goccy/go-json/jsontext"
 
 	"takeback/protocol"
 )
@@ -15,10 +18,10 @@ func (t *Transcript) load() ([]*record, error) {
 		return nil, err
 	}
 	var lines []*record
-	for line := range bytes.SplitSeq(data, []byte{'\n'}) {
+	for line := range bytes.SplitSeq(bytes.TrimPrefix(data, []byte("\ufeff")), []byte{'\n'}) {
 		// Foreign lines and one that a crash cut short are nobody's parents: skip them.
-		r := &record{}
-		if len(line) == 0 || protocol.Unmarshal(line, r) != nil || r.UUID == "" {
+		r := decode(line)
+		if r == nil || r.UUID == "" {
 			continue
 		}
 		lines = append(lines, r)
@@ -31,19 +34,46 @@ func (t *Transcript) load() ([]*record, error) {
 	if len(spoken) > 0 {
 		t.parent = spoken[len(spoken)-1].UUID
 	}
-	t.findOrigin(spoken)
+	t.findOrigin(lines) // also of what a compaction cut off
 	t.conversation(spoken)
 	return thread, nil
 }
 
+// decode reads a line as far as it can be read: a member that others write in another way must not cost
+// the conversation. It is nil for what is no object.
+func decode(line []byte) *record {
+	r := &record{}
+	if len(line) == 0 || protocol.Unmarshal(line, r) == nil {
+		return r
+	}
+	var members map[string]jsontext.Value
+	if protocol.Unmarshal(line, &members) != nil {
+		return nil
+	}
+	r = &record{Message: members["message"]}
+	for name, field := range map[string]any{
+		"uuid": &r.UUID, "parentUuid": &r.ParentUUID, "type": &r.Type, "isSidechain": &r.IsSidechain, "isMeta": &r.IsMeta,
+		"isApiErrorMessage": &r.IsAPIErrorMessage, "promptRefused": &r.PromptRefused, "timestamp": &r.Timestamp,
+		"cwd": &r.Cwd, "forkedFrom": &r.ForkedFrom,
+	} {
+		if value, ok := members[name]; ok {
+			_ = protocol.Unmarshal(value, field) // what is of another type counts as missing
+		}
+	}
+	return r
+}
+
 // mainThread is the chain of parents that ends in the last line said, with the calls that
 // the model made at once: Claude Code hangs each to the one before it, and its result to the call, so that not
-// all of them are on the way to the last line.
+// all of them are on the way to the last line. Where a parent's line is damaged, the line before
+// takes its place.
 func mainThread(lines []*record) []*record {
 	byID := map[string]*record{}
+	before := map[string]string{} // what was said last before a line
 	leaf := ""
 	for _, r := range lines {
 		byID[r.UUID] = r
+		before[r.UUID] = leaf
 		if (r.Type == "user" || r.Type == "assistant") && !r.IsSidechain {
 			leaf = r.UUID
 		}
@@ -52,10 +82,15 @@ func mainThread(lines []*record) []*record {
 	// A file that names a line its own ancestor must not hang us.
 	for id := leaf; byID[id] != nil && !chain[id]; {
 		chain[id] = true
-		if byID[id].ParentUUID == nil {
+		parent := byID[id].ParentUUID
+		if parent == nil {
 			break
 		}
-		id = *byID[id].ParentUUID
+		if byID[*parent] == nil {
+			parent = new(string)
+			*parent = before[id]
+		}
+		id = *parent
 	}
 	answers := map[string]string{} // message ids of the lines of assistants that belong to the thread, by uuid
 	var thread []*record
@@ -195,6 +230,11 @@ func isPrompt(m protocol.Message, isMeta bool) bool {
 	return true
 }
 
+// unsigned tells of thoughts that were cut off before they were signed. The API takes none such.
+func unsigned(b protocol.Block) bool {
+	return b.Type == "thinking" && (b.Signature == nil || *b.Signature == "")
+}
+
 // Interrupted begins the message that stands where a user stopped a turn.
 const Interrupted = "[Request interrupted by user"
 
@@ -220,6 +260,10 @@ func repair(messages []protocol.Message) []protocol.Message {
 		if m.Role != "user" {
 			if results := closeOpen(); results != nil {
 				repaired = append(repaired, protocol.Message{Role: "user", Content: results})
+			}
+			m.Content = slices.DeleteFunc(slices.Clone(m.Content), unsigned)
+			if last := len(repaired) - 1; last < 0 || repaired[last].Role != "user" {
+				repaired = append(repaired, protocol.Message{Role: "user", Content: protocol.Text("[A message is missing here: its line in the transcript is damaged.]")})
 			}
 			for _, b := range m.Content {
 				if b.Type == "tool_use" {

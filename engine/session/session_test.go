@@ -211,6 +211,46 @@ func TestResume_parallelCalls(t *testing.T) {
 	}
 }
 
+// Damage costs the lines that it hit, and nothing else.
+func TestResume_damage(t *testing.T) {
+	for name, c := range map[string]struct{ damage, by, want string }{
+		"a prompt":           {`"uuid":"U2"`, "\x00", "u(text)a(text)u(text)a(text)u(text)a(text)"},
+		"an answer":          {`"uuid":"A1"`, "\x00", "u(text)u(text)a(text)u(text)a(text)"},
+		"the first prompt":   {`"uuid":"U1"`, "\x00", "u(text)a(text)u(text)a(text)u(text)a(text)"},
+		"a number's type":    {`"version":"1"`, `"version":3`, "u(text)a(text)u(text)a(text)u(text)a(text)"},
+		"a flag's type":      {`"isSidechain":false`, `"isSidechain":"false"`, "u(text)a(text)u(text)a(text)u(text)a(text)"},
+		"a mark at the head": {`{"parentUuid":null`, "\ufeff" + `{"parentUuid":null`, "u(text)a(text)u(text)a(text)u(text)a(text)"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			p := place(t)
+			tr, _ := Create(p, uuid.NewString())
+			for _, id := range []string{"U1", "A1", "U2", "A2", "U3", "A3"} {
+				l := Line{Type: "user", UUID: id, Message: []byte(ask)}
+				if id[0] == 'A' {
+					l = Line{Type: "assistant", UUID: id, Message: []byte(strings.Replace(done, "m2", id, 1))}
+				}
+				if err := tr.Append(l); err != nil {
+					t.Fatal(err)
+				}
+			}
+			data, err := os.ReadFile(tr.path)
+			if err != nil || !strings.Contains(string(data), c.damage) {
+				t.Fatal(err, string(data))
+			}
+			if err := os.WriteFile(tr.path, []byte(strings.ReplaceAll(string(data), c.damage, c.by)), 0o600); err != nil {
+				t.Fatal(err)
+			}
+			again, err := Resume(p, tr.ID())
+			if err != nil {
+				t.Fatal(err)
+			}
+			if got := shape(again.History()); got != c.want {
+				t.Errorf("got %s, want %s", got, c.want)
+			}
+		})
+	}
+}
+
 func TestResume_answered(t *testing.T) {
 	p := place(t)
 	tr, _ := Create(p, uuid.NewString())

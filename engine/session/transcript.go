@@ -70,7 +70,6 @@ type Transcript struct {
 	origin   Origin
 	users    map[string]bool // uuids of all lines of type user
 	discard  bool
-	torn     bool            // the last line may be there in part
 	answered map[string]bool // prompts by uuid: has the model begun to answer?
 }
 
@@ -282,12 +281,10 @@ func (t *Transcript) write(r *record) error {
 		if err != nil {
 			return fmt.Errorf("encode transcript line: %w", err)
 		}
-		if t.torn {
+		if torn(t.file) {
 			data = append([]byte{'\n'}, data...) // or this line would be lost with the one before it
 		}
-		n, err := t.file.Write(append(data, '\n'))
-		t.torn = err != nil && (t.torn || n > 0)
-		if err != nil {
+		if _, err := t.file.Write(append(data, '\n')); err != nil {
 			return fmt.Errorf("append to transcript: %w", err)
 		}
 	}
@@ -295,26 +292,24 @@ func (t *Transcript) write(r *record) error {
 	return nil
 }
 
-// open opens the file for appending. A last line that a crash cut short is
-// ended, so that the next one stands alone.
-func (t *Transcript) open() error {
+func (t *Transcript) open() (err error) {
 	if err := t.place.makeFolder(); err != nil {
 		return err
 	}
-	f, err := os.OpenFile(t.path, os.O_RDWR|os.O_CREATE|os.O_APPEND, 0o600)
-	if err != nil {
-		return err
+	t.file, err = os.OpenFile(t.path, os.O_RDWR|os.O_CREATE|os.O_APPEND, 0o600)
+	return err
+}
+
+// torn tells whether the last line has no end: a crash cut it short, a full disk, or another
+// writer, who may be at work at any time.
+func torn(f *os.File) bool {
+	info, err := f.Stat()
+	if err != nil || info.Size() == 0 {
+		return false
 	}
 	var last [1]byte
-	if end, err := f.Seek(0, 2); err == nil && end > 0 {
-		if _, err := f.ReadAt(last[:], end-1); err == nil && last[0] != '\n' {
-			if _, err := f.Write([]byte{'\n'}); err != nil {
-				return errors.Join(err, f.Close())
-			}
-		}
-	}
-	t.file = f
-	return nil
+	_, err = f.ReadAt(last[:], info.Size()-1)
+	return err == nil && last[0] != '\n'
 }
 
 // Close closes the file.

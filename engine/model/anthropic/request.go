@@ -97,6 +97,9 @@ func markForCache(body *requestBody) {
 		return
 	}
 	body.System = withMark(body.System)
+	if len(body.System) > 1 { // the first block is the same in other sessions too
+		body.System = append(withMark(body.System[:1]), body.System[1:]...)
+	}
 	for i, left := len(body.Messages)-1, 2; i >= 0 && left > 0; i-- {
 		if m := &body.Messages[i]; m.Role == "user" {
 			m.Content = withMark(m.Content)
