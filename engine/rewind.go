@@ -203,13 +203,23 @@ func ExplainRewind(report *filehistory.Report, err error) string {
 func partFailed(report *filehistory.Report) string {
 	const most = 3
 	var b strings.Builder
-	fmt.Fprintf(&b, "Restored %d of %d paths.", len(report.Files), len(report.Files)+len(report.Problems))
+	missing := 0
+	for _, p := range report.Problems {
+		if !p.Restored {
+			missing++
+		}
+	}
+	fmt.Fprintf(&b, "Restored %d of %d paths.", len(report.Files), len(report.Files)+missing)
 	for i, p := range report.Problems {
 		if i == most {
 			fmt.Fprintf(&b, " And %d more.", len(report.Problems)-most)
 			break
 		}
-		fmt.Fprintf(&b, " Not restored: %s (%v).", p.Path, p.Err)
+		if p.Restored {
+			fmt.Fprintf(&b, " %s: %v.", p.Path, p.Err)
+		} else {
+			fmt.Fprintf(&b, " Not restored: %s (%v).", p.Path, p.Err)
+		}
 	}
 	b.WriteString(" Rewind again to finish once the cause is gone")
 	if report.UndoID != "" {

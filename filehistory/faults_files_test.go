@@ -304,3 +304,22 @@ func TestNilStore(t *testing.T) {
 		t.Fatal()
 	}
 }
+
+// A rewind made a folder that somebody had removed, and its undo took it away again. What somebody then
+// puts there is no folder of the session's.
+func TestB43_fileInPlaceOfAFolderThatARewindMade(t *testing.T) {
+	h := newHistory(t)
+	h.put("folder/a", "v0")
+	h.checkpoint("U1")
+	h.write("folder/a", "v1")
+	h.must(os.RemoveAll(h.path("folder")))
+	h.rewind("U1")
+	h.rewind(Undo)
+	h.absent("folder")
+	h.put("folder", "somebody's")
+	r := h.rewind("U1")
+	if len(r.Problems) != 1 || r.Problems[0].Path != h.path("folder/a") {
+		t.Errorf("problems: %+v", r.Problems)
+	}
+	h.holds("folder", "somebody's")
+}

@@ -162,6 +162,7 @@ type target struct {
 	want        journal.State
 	left        *journal.State
 	parent      bool  // never changed but as a folder on the way
+	folder      bool  // the session had nothing but folders there
 	first, last int64 // the sequence numbers of its changes
 }
 
@@ -179,7 +180,7 @@ func (x *index) since(seq int64) []*target {
 		}
 		t := byPath[c.path]
 		if t == nil {
-			t = &target{path: c.path, want: c.before, parent: true, first: c.seq}
+			t = &target{path: c.path, want: c.before, parent: true, folder: true, first: c.seq}
 			byPath[c.path] = t
 			targets = append(targets, t)
 		}
@@ -188,10 +189,13 @@ func (x *index) since(seq int64) []*target {
 			t.left = nil
 		}
 		t.parent = t.parent && c.parent
+		t.folder = t.folder && folderOrNothing(c.before) && (c.after == nil || folderOrNothing(*c.after))
 	}
 	slices.SortFunc(targets, func(a, b *target) int { return comparePaths(a.path, b.path) })
 	return targets
 }
+
+func folderOrNothing(s journal.State) bool { return s.Kind == journal.Absent || s.Kind == journal.Dir }
 
 func (x *index) changesAfter(seq int64) []*change {
 	i, _ := slices.BinarySearchFunc(x.changes, seq+1, func(c *change, seq int64) int { return int(c.seq - seq) })

@@ -206,8 +206,8 @@ func (st *step) judge() {
 	want, now, left := st.want, st.now, st.left
 	switch {
 	case st.parent && !st.mayHaveLeft(journal.Dir): // the change did not make it after all
-	case want.Kind == journal.Absent && now.Kind == journal.Dir && left != nil && left.Kind == journal.Absent:
-		// The session made a folder and removed it; this is somebody else's.
+	case want.Kind == journal.Absent && (now.Kind == journal.Dir || st.folder) && left != nil && left.Kind == journal.Absent:
+		// The session made a folder and removed it; what is there now is somebody else's.
 	case want.Kind == journal.Lost:
 		st.fail(fmt.Errorf("what stood here was not captured: %s", want.Why))
 	case now.Kind == want.Kind && now.Kind != journal.File && alike(now, want):
@@ -286,6 +286,10 @@ func sideBySide(steps []*step, do func(*step) error) error {
 	return g.Wait()
 }
 
+func (st *step) madeFolder() bool {
+	return st.want.Kind == journal.Absent && st.left != nil && st.left.Kind == journal.Dir
+}
+
 func (p *plan) report() *Report {
 	r := &Report{ID: p.id, Uncovered: p.uncovered}
 	for _, st := range p.steps {
@@ -293,7 +297,10 @@ func (p *plan) report() *Report {
 		case same:
 			continue
 		case skipped:
-			r.SkippedLinks = append(r.SkippedLinks, st.path)
+			// A folder that was made for a file, and lies behind a link now, counts as that file does.
+			if !(st.madeFolder() && st.now.Kind == journal.Absent) {
+				r.SkippedLinks = append(r.SkippedLinks, st.path)
+			}
 			continue
 		case failed:
 			r.Problems = append(r.Problems, Problem{Path: st.path, Err: oneLine{st.err}})

@@ -10,7 +10,6 @@ import (
 	"maps"
 	"os"
 	"path/filepath"
-	"strings"
 
 	"github.com/google/uuid"
 
@@ -162,9 +161,6 @@ func rewindOnce(f *flags) int {
 		}
 		if why := engine.ExplainRewind(report, err); why != "" {
 			return "", sentence(why)
-		}
-		if n := len(report.SkippedLinks); n > 0 {
-			fmt.Fprintf(os.Stderr, "Note: %d paths were left alone, since they are links now or lie behind one: %s\n", n, strings.Join(report.SkippedLinks, ", "))
 		}
 		if id == filehistory.Undo {
 			return "The last rewind is undone", nil

@@ -112,7 +112,7 @@ func (s *Set) write(ctx context.Context, by, path string, want *digest, content 
 	}
 	// RACE: what another program writes here between the look above and the
 	// rename is replaced. It is not in the history either.
-	if err := filehistory.WriteFile(path, content, 0o666); err != nil {
+	if err := change.WriteFile(path, content, 0o666); err != nil {
 		return refuse("%s was not written: %w.", path, err)
 	}
 	return nil
