@@ -52,11 +52,12 @@ const (
 	unsure // it has a pattern, and patterns are not read yet
 )
 
-// covers tells whether the rule speaks of a call. Rules for Edit are for all tools that edit files, rules for Read
-// for all that read them.
+// covers tells whether the rule speaks of a call. What a rule says of the Edit of a path goes for all tools that
+// edit files, what it says of Read for all that read them. A bare name is the tool of that name.
 func (r rule) covers(tool string, a Access, cwd string) certainty {
+	kind := r.Content != "" && (r.Tool == "Edit" && a.Kind == Edit || r.Tool == "Read" && a.Kind == Read)
 	switch {
-	case r.Tool != tool && !(r.Tool == "Edit" && a.Kind == Edit) && !(r.Tool == "Read" && a.Kind == Read):
+	case r.Tool != tool && !kind:
 		return no
 	case r.Content == "" || r.Content == "*":
 		return yes

@@ -283,10 +283,10 @@ func TestPermission_rules(t *testing.T) {
 		{"--disallowedTools=Write(/a.txt)", "bypassPermissions", write("a.txt", "x"), false},
 		{"--disallowedTools=Write( a.txt )", "bypassPermissions", write("./a.txt", "x"), false},
 		{"--disallowedTools=Edit(a.txt)", "bypassPermissions", write("a.txt", "x"), false},
-		{"--disallowedTools=Edit", "bypassPermissions", write("a.txt", "x"), false},
+		{"--disallowedTools=Edit", "bypassPermissions", write("a.txt", "x"), true},
 		{"--disallowedTools=Read(sub/a.txt)", "bypassPermissions", use("Grep", map[string]any{"pattern": "x"}), false},
 		{"--disallowedTools=Read(sub/a.txt)", "bypassPermissions", use("Grep", map[string]any{"pattern": "x", "path": "sub/a.txt"}), false},
-		{"--disallowedTools=Read", "bypassPermissions", use("Glob", map[string]any{"pattern": "*"}), false},
+		{"--disallowedTools=Read", "bypassPermissions", use("Glob", map[string]any{"pattern": "*"}), true},
 		{"--disallowedTools=Write(a.txt)", "bypassPermissions", write("b.txt", "x"), true},
 		{"--disallowedTools=Bash(rm:*)", "bypassPermissions", bash("echo hi"), false}, // cannot be judged yet, and then nothing is run
 		{"--disallowedTools=Write", "bypassPermissions", write("a.txt", "x"), false},

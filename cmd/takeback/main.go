@@ -44,7 +44,7 @@ func run(args []string) int {
 	case errors.As(err, &unreadable):
 		fmt.Fprintf(os.Stderr, "error: %v\n", err)
 		return exitError
-	case err != nil && f.inputFormat == "stream-json" && f.outputFormat == "stream-json":
+	case err != nil && f.rewindFiles == nil && f.inputFormat == "stream-json" && f.outputFormat == "stream-json":
 		return startFailed(os.Stdout, f, err) // an SDK's user sees no stderr
 	case err != nil:
 		fmt.Fprintf(os.Stderr, "Error: %v\n", err)
