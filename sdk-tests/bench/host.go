@@ -31,6 +31,8 @@ type frame struct {
 	UUID     string           `json:"uuid"`
 	IsReplay bool             `json:"isReplay"`
 	IsError  bool             `json:"is_error"`
+	Result   string           `json:"result"`
+	Errors   []string         `json:"errors"`
 	Message  protocol.Message `json:"message"`
 	Response struct {
 		Subtype   string `json:"subtype"`
@@ -46,6 +48,9 @@ type frame struct {
 func (b *bench) start() (*host, error) {
 	cmd := exec.Command(b.executable, "--output-format", "stream-json", "--verbose", "--input-format", "stream-json",
 		"--permission-mode", "bypassPermissions", "--allow-dangerously-skip-permissions", "--replay-user-messages")
+	if b.api == "" {
+		cmd.Args = append(cmd.Args, "--model", "script")
+	}
 	cmd.Dir, cmd.Stderr = b.project, os.Stderr
 	cmd.Env = append(os.Environ(), "HOME="+b.root, "CLAUDE_CONFIG_DIR="+b.config, "CLAUDE_CODE_ENABLE_SDK_FILE_CHECKPOINTING=true",
 		"ANTHROPIC_BASE_URL="+b.api, "ANTHROPIC_API_KEY=bench", "IS_SANDBOX=1")
@@ -115,7 +120,7 @@ func (h *host) prompt(steps []step) (*turn, error) {
 				}
 			}
 		case f.Type == "result" && f.IsError:
-			return nil, errors.New("the turn failed")
+			return nil, fmt.Errorf("the turn failed: %s %v", f.Result, f.Errors)
 		case f.Type == "result":
 			t.whole = time.Since(began)
 			return t, nil

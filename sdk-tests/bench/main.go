@@ -3,9 +3,10 @@
 // `cp -r` of the same files stands beside the rewinds, and another executable that speaks
 // the same protocol can be measured in the same run:
 //
-//	bench [-runs 20] [-files 2000] EXECUTABLE…
+//	bench [-runs 20] [-files 2000] [-api] EXECUTABLE…
 //
-// Both ask a Messages API on loopback, which plays scripts.
+// takeback plays scripts itself; with -api the executables ask a Messages API on loopback to play them. That
+// is sent the whole conversation each time, and takes no more than 32 MB: few files then.
 package main
 
 import (
@@ -25,6 +26,7 @@ import (
 func main() {
 	runs := flag.Int("runs", 20, "how often the short ones are measured")
 	files := flag.Int("files", 2000, "files to track and rewind")
+	api := flag.Bool("api", false, "ask a Messages API on loopback")
 	flag.Parse()
 	if flag.NArg() == 0 {
 		fmt.Fprintln(os.Stderr, "usage: bench [-runs N] [-files N] EXECUTABLE…")
@@ -32,7 +34,7 @@ func main() {
 	}
 	var tables [][]row
 	for _, executable := range flag.Args() {
-		rows, err := measure(executable, *runs, *files)
+		rows, err := measure(executable, *runs, *files, *api)
 		if err != nil {
 			fmt.Fprintf(os.Stderr, "bench: %s: %v\n", executable, err)
 			os.Exit(1)
@@ -91,7 +93,8 @@ func printTables(names []string, tables [][]row) {
 
 // bench is one executable, with what was measured of it.
 type bench struct {
-	executable, api       string
+	executable            string
+	api                   string // "": the executable plays scripts itself
 	runs, files           int
 	root, project, config string // of the session that is measured
 	order                 []string
@@ -102,18 +105,22 @@ type bench struct {
 // sessions is how many whole sessions are measured.
 const sessions = 3
 
-func measure(executable string, runs, files int) ([]row, error) {
-	api, err := fakeapi.New(fakeapi.Options{})
+func measure(executable string, runs, files int, api bool) ([]row, error) {
+	executable, err := filepath.Abs(executable)
 	if err != nil {
 		return nil, err
 	}
-	defer api.Close()
-	if executable, err = filepath.Abs(executable); err != nil {
-		return nil, err
-	}
 	b := &bench{
-		executable: executable, api: api.URL, runs: runs, files: files,
+		executable: executable, runs: runs, files: files,
 		times: map[string][]time.Duration{}, sizes: map[string]int64{},
+	}
+	if api {
+		server, err := fakeapi.New(fakeapi.Options{})
+		if err != nil {
+			return nil, err
+		}
+		defer server.Close()
+		b.api = server.URL
 	}
 	for range sessions {
 		if err := b.inNewFolder(func() error { return cmp.Or(b.starts(), b.session(), b.copies()) }); err != nil {
