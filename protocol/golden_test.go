@@ -140,7 +140,7 @@ func TestEmptyFramesAreValid(t *testing.T) {
 		case *SessionState:
 			f.State = "idle"
 		case *Question:
-			f.Request = map[string]string{"subtype": "can_use_tool"}
+			f.Request = map[string]any{"subtype": "can_use_tool", "tool_name": "Read", "input": map[string]any{}, "tool_use_id": "t"}
 		}
 		line, err := Encode(frame, testMax)
 		if err != nil {

@@ -17,6 +17,7 @@ import (
 	"github.com/google/uuid"
 
 	"takeback/protocol"
+	"takeback/schemas"
 )
 
 // TestMain lets the test binary be takeback, so that the tests drive a real
@@ -140,11 +141,32 @@ func start(t *testing.T, l launch) *process {
 			_ = p.cmd.Process.Kill()
 			_ = p.cmd.Wait()
 		}
+		p.validate()
 		if t.Failed() {
 			t.Logf("wire of pid %d:\n%s\nstderr:\n%s", p.cmd.Process.Pid, p.wire(), p.stderr.String())
 		}
 	})
 	return p
+}
+
+// validate holds every frame against its schema.
+func (p *process) validate() {
+	p.t.Helper()
+	for _, f := range p.all() {
+		name := f.Type
+		if name == "system" {
+			name = f.Subtype
+		}
+		schema := schemas.Outbound(name)
+		if schema == nil && !bytes.HasPrefix(f.raw, []byte("{")) {
+			continue // text for people, which the test looks at
+		}
+		if schema == nil {
+			p.t.Errorf("a frame that no schema knows: %.300s", f.raw)
+		} else if err := schema.Validate(bytes.TrimSpace(f.raw)); err != nil {
+			p.t.Errorf("%v in %.300s", err, f.raw)
+		}
+	}
 }
 
 func (p *process) read(stdout io.Reader) {
