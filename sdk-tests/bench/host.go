@@ -49,7 +49,7 @@ func (b *bench) start() (*host, error) {
 	cmd := exec.Command(b.executable, "--output-format", "stream-json", "--verbose", "--input-format", "stream-json",
 		"--permission-mode", "bypassPermissions", "--allow-dangerously-skip-permissions", "--replay-user-messages")
 	if b.api == "" {
-		cmd.Args = append(cmd.Args, "--model", "script")
+		cmd.Args = append(cmd.Args, "--model", strings.TrimSuffix("script:"+b.script, ":"))
 	}
 	cmd.Dir, cmd.Stderr = b.project, os.Stderr
 	cmd.Env = append(os.Environ(), "HOME="+b.root, "CLAUDE_CONFIG_DIR="+b.config, "CLAUDE_CODE_ENABLE_SDK_FILE_CHECKPOINTING=true",
@@ -92,16 +92,13 @@ type turn struct {
 	failed          int // tool calls
 }
 
-func (h *host) prompt(steps []step) (*turn, error) {
-	script, err := protocol.Marshal(steps)
-	if err != nil {
-		return nil, err
-	}
+// prompt has the next turn of the script played.
+func (h *host) prompt() (*turn, error) {
 	t := &turn{uuid: uuid.NewString()}
 	began := time.Now()
-	err = h.send(map[string]any{
+	err := h.send(map[string]any{
 		"type": "user", "uuid": t.uuid, "session_id": "", "parent_tool_use_id": nil,
-		"message": map[string]any{"role": "user", "content": string(script)},
+		"message": map[string]any{"role": "user", "content": "go on"},
 	})
 	if err != nil {
 		return nil, err

@@ -5,8 +5,8 @@
 //
 //	bench [-runs 20] [-files 2000] [-api] EXECUTABLE…
 //
-// takeback plays scripts itself; with -api the executables ask a Messages API on loopback to play them. That
-// is sent the whole conversation each time, and takes no more than 32 MB: few files then.
+// takeback plays the script of a session itself; with -api the executables ask a Messages API on loopback, which
+// plays the same script.
 package main
 
 import (
@@ -20,6 +20,7 @@ import (
 	"strings"
 	"time"
 
+	"takeback/protocol"
 	"takeback/sdk-tests/fakeapi"
 )
 
@@ -97,6 +98,7 @@ type bench struct {
 	api                   string // "": the executable plays scripts itself
 	runs, files           int
 	root, project, config string // of the session that is measured
+	script                string // file
 	order                 []string
 	times                 map[string][]time.Duration
 	sizes                 map[string]int64
@@ -114,20 +116,61 @@ func measure(executable string, runs, files int, api bool) ([]row, error) {
 		executable: executable, runs: runs, files: files,
 		times: map[string][]time.Duration{}, sizes: map[string]int64{},
 	}
-	if api {
-		server, err := fakeapi.New(fakeapi.Options{})
-		if err != nil {
-			return nil, err
-		}
-		defer server.Close()
-		b.api = server.URL
-	}
 	for range sessions {
-		if err := b.inNewFolder(func() error { return cmp.Or(b.starts(), b.session(), b.copies()) }); err != nil {
+		err := b.inNewFolder(func() error {
+			b.script, b.api = "", ""
+			if err := cmp.Or(b.starts(), b.writeScript()); err != nil {
+				return err
+			}
+			if api {
+				server, err := fakeapi.New(fakeapi.Options{Script: b.script})
+				if err != nil {
+					return err
+				}
+				defer server.Close()
+				b.api = server.URL
+			}
+			return cmp.Or(b.session(), b.copies())
+		})
+		if err != nil {
 			return nil, err
 		}
 	}
 	return b.table(), nil
+}
+
+// each is how many files a prompt writes.
+const each = 20
+
+// writeScript writes what the model does at each prompt of session.
+func (b *bench) writeScript() error {
+	var turns [][]step
+	replays := func() {
+		for range b.runs {
+			turns = append(turns, []step{{"text": "x"}})
+		}
+	}
+	writes := func(letter string) {
+		line := strings.Repeat(letter, 63) + "\n"
+		for n := 0; n < b.files; n += each {
+			var steps []step
+			for i := n; i < min(n+each, b.files); i++ {
+				path := filepath.Join(b.project, fmt.Sprintf("file-%04d.txt", i))
+				steps = append(steps, step{"tool": "Write", "input": step{"file_path": path, "content": strings.Repeat(line, 64)}})
+			}
+			turns = append(turns, append(steps, step{"text": "done"}))
+		}
+	}
+	replays()
+	writes("x")
+	writes("y")
+	replays()
+	data, err := protocol.Marshal(turns)
+	if err != nil {
+		return err
+	}
+	b.script = filepath.Join(b.root, "script.json")
+	return os.WriteFile(b.script, data, 0o600)
 }
 
 func (b *bench) inNewFolder(do func() error) error {
@@ -173,11 +216,11 @@ func (b *bench) session() error {
 	if err := b.replays(h, "nothing tracked"); err != nil {
 		return err
 	}
-	first, err := b.writes(h, "x", fmt.Sprintf("a Write of 4 KiB, whole round, %d new files", b.files))
+	first, err := b.writes(h, fmt.Sprintf("a Write of 4 KiB, whole round, %d new files", b.files))
 	if err != nil {
 		return err
 	}
-	second, err := b.writes(h, "y", "a Write of 4 KiB, whole round, over those")
+	second, err := b.writes(h, "a Write of 4 KiB, whole round, over those")
 	if err != nil {
 		return err
 	}
@@ -211,7 +254,7 @@ func (b *bench) session() error {
 // replays measures from a user line to its replay.
 func (b *bench) replays(h *host, when string) error {
 	for range b.runs {
-		t, err := h.prompt([]step{{"text": "x"}})
+		t, err := h.prompt()
 		if err != nil {
 			return err
 		}
@@ -221,25 +264,17 @@ func (b *bench) replays(h *host, when string) error {
 }
 
 // writes writes every file, 20 a prompt, and gives the first prompt's uuid.
-func (b *bench) writes(h *host, content, work string) (first string, err error) {
-	const each = 20
+func (b *bench) writes(h *host, work string) (first string, err error) {
 	for n := 0; n < b.files; n += each {
-		var steps []step
-		for i := n; i < min(n+each, b.files); i++ {
-			steps = append(steps, step{"tool": "Write", "input": step{
-				"file_path": filepath.Join(b.project, fmt.Sprintf("file-%04d.txt", i)),
-				"content":   strings.Repeat(content+"\n", 2048),
-			}})
-		}
-		t, err := h.prompt(append(steps, step{"text": "done"}))
+		t, err := h.prompt()
 		if err != nil {
 			return "", err
 		}
 		if t.failed > 0 {
-			return "", fmt.Errorf("%d of %d writes were refused", t.failed, len(steps))
+			return "", fmt.Errorf("%d writes were refused", t.failed)
 		}
 		first = cmp.Or(first, t.uuid)
-		b.timed(work, t.whole/time.Duration(len(steps)))
+		b.timed(work, t.whole/time.Duration(min(each, b.files-n)))
 	}
 	return first, nil
 }
