@@ -85,7 +85,7 @@ type Engine struct {
 	ctx        context.Context // ends with Run
 	stop       context.CancelFunc
 	queue      []*prompt
-	behindNext []func()        // requests to serve once the next turn has its checkpoint
+	behindNext []func()        // requests to serve behind the checkpoint of the next turn
 	turn       *turn           // the one that runs or is about to; nil if none
 	seen       map[string]bool // uuids of the prompts of this process
 	talk       *conversation   // lent to the turn that runs

@@ -93,11 +93,6 @@ func (e *Engine) startNext() {
 		}
 		go t.run()
 	})
-	serve := e.behindNext
-	e.behindNext = nil
-	for _, request := range serve {
-		request()
-	}
 }
 
 // turnEnded is posted by the turn as the last thing it does.
@@ -111,4 +106,9 @@ func (e *Engine) turnEnded(t *turn) {
 		close(over)
 	}
 	e.startNext()
+	held := e.behindNext
+	e.behindNext = nil
+	for _, serve := range held { // also when no turn follows: what was queued may be cancelled by now
+		serve()
+	}
 }
