@@ -64,8 +64,8 @@ var accepted = struct{ withValue, withoutValue []string }{
 	},
 }
 
-// refused are flags that choose which session is used, or whether it is kept. To ignore one
-// would write where the host said not to, so they end the start until they work.
+// refused are flags that say where a session goes on. To ignore one would go on
+// where the host said not to, so they end the start until they work.
 var refused = []string{"resume-drops-turn", "resume-session-at", "sdk-url"}
 
 // aliases are second spellings.

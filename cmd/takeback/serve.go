@@ -259,8 +259,9 @@ func handleSignals(e *engine.Engine, exit func(code int)) (context.Context, func
 	signals := make(chan os.Signal, 8)
 	signal.Notify(signals, os.Interrupt, syscall.SIGTERM, syscall.SIGPIPE)
 	go func() {
-		obeyed := make(<-chan struct{})
-		first := true
+		none := make(chan struct{})
+		close(none)
+		var obeyed <-chan struct{} = none // closed once the last signal has had its effect
 		for s := range signals {
 			if s == syscall.SIGPIPE {
 				continue
@@ -272,11 +273,8 @@ func handleSignals(e *engine.Engine, exit func(code int)) (context.Context, func
 			select {
 			case <-obeyed:
 			default:
-				if !first {
-					exit(code)
-				}
+				exit(code)
 			}
-			first = false
 			if s == syscall.SIGTERM {
 				obeyed = nil
 				cancel(errTerminated)

@@ -39,7 +39,7 @@ func openTranscript(f *flags, host *environment) (*session.Transcript, error) {
 	if f.continueLatest && old == "" {
 		var err error
 		if old, err = session.Latest(place); err != nil {
-			return nil, sessionError(err, "")
+			return nil, sessionError(err, "", "")
 		}
 	}
 	id := cmp.Or(f.sessionID, uuid.NewString())
@@ -54,7 +54,7 @@ func openTranscript(f *flags, host *environment) (*session.Transcript, error) {
 		t, err = session.Resume(place, old)
 	}
 	if err != nil {
-		return nil, sessionError(err, cmp.Or(old, id))
+		return nil, sessionError(err, old, id)
 	}
 	if f.noPersistence {
 		t.Discard()
@@ -62,15 +62,16 @@ func openTranscript(f *flags, host *environment) (*session.Transcript, error) {
 	return t, nil
 }
 
-// sessionError puts an error in the words that clients know from the peer.
-func sessionError(err error, id string) error {
+// sessionError puts an error about the session to resume, "" if it is the latest, or about the one to make in
+// the words that clients know from the peer.
+func sessionError(err error, old, made string) error {
 	switch {
-	case errors.Is(err, session.ErrNotFound) && id == "":
+	case errors.Is(err, session.ErrNotFound) && old == "":
 		return sentence("No conversation found to continue")
 	case errors.Is(err, session.ErrNotFound):
-		return sentence("No conversation found with session ID: " + id)
+		return sentence("No conversation found with session ID: " + old)
 	case errors.Is(err, session.ErrExists):
-		return sentence("Session ID " + id + " is already in use.")
+		return sentence("Session ID " + made + " is already in use.")
 	}
 	return err
 }
@@ -147,7 +148,7 @@ func rewindOnce(f *flags) int {
 		}
 		transcript, err := session.Resume(host.place(), f.resume)
 		if err != nil {
-			return "", sessionError(err, f.resume)
+			return "", sessionError(err, f.resume, "")
 		}
 		history, closing, err := openHistory(f, host, transcript, log)
 		if err != nil {

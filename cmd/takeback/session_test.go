@@ -149,6 +149,18 @@ func TestSession_noPersistenceOfAResumedSession(t *testing.T) {
 	}
 }
 
+func TestSession_forkIntoASessionThatIsThere(t *testing.T) {
+	p, session, _ := began(t)
+	other := p.again()
+	other.do(say("hi"))
+	taken := other.all()[0].SessionID
+	q := p.again("--resume", session, "--fork-session", "--session-id", taken)
+	if r := q.result(); r.Errors[0] != "Session ID "+taken+" is already in use." {
+		t.Errorf("%s", r.raw)
+	}
+	q.end()
+}
+
 func TestSession_idWithResume(t *testing.T) {
 	p, session, _ := began(t)
 	q := p.again("--resume", session, "--session-id", uuid.NewString())

@@ -319,8 +319,5 @@ func (t *Transcript) Close() error {
 	}
 	err := t.file.Close()
 	t.file = nil
-	if errors.Is(err, fs.ErrClosed) {
-		return nil
-	}
 	return err
 }
