@@ -60,8 +60,8 @@ func (t *turn) run() {
 	case p.repeated:
 		t.replay()
 	case !p.query():
-		t.replay()
 		t.hearPrompt()
+		t.replay()
 		if t.recordErr != nil {
 			t.finish(t.notRecorded())
 		}
@@ -69,7 +69,11 @@ func (t *turn) run() {
 		t.begin()
 		t.waitForRequests()
 		t.finish(t.success("", nil))
+	case t.checkpointErr != nil && t.ctx.Err() == nil:
+		t.begin()
+		t.finish(t.failure("This prompt was not run, because no checkpoint could be made for it: " + explain(t.checkpointErr)))
 	default:
+		t.hearPrompt() // before the replay: a prompt that is acknowledged outlives a kill
 		t.begin()
 		t.finish(t.answer())
 	}
@@ -113,10 +117,6 @@ func (t *turn) waitForRequests() {
 
 // answer runs the turn of a prompt: model and tools in turn, until the model calls no more tools.
 func (t *turn) answer() *protocol.Result {
-	if t.checkpointErr != nil && t.ctx.Err() == nil {
-		return t.failure("This prompt was not run, because no checkpoint could be made for it: " + explain(t.checkpointErr))
-	}
-	t.hearPrompt()
 	for {
 		switch {
 		case t.recordErr != nil:

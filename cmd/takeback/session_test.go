@@ -180,6 +180,21 @@ func TestSession_projectDirName(t *testing.T) {
 	}
 }
 
+// A replay is the word that a prompt is taken: it must be recorded by then, or a kill loses it.
+func TestSession_acknowledgedPromptsAreRecorded(t *testing.T) {
+	p := start(t, launch{})
+	for range 100 {
+		id := p.prompt("one more")
+		p.replay()
+		data, err := os.ReadFile(p.transcripts()[0])
+		must(t, err)
+		if !strings.Contains(string(data), id) {
+			t.Fatalf("prompt %s is acknowledged, and not in the transcript", id)
+		}
+		p.result()
+	}
+}
+
 // Others write to the transcript too, and need not be done when we are.
 func TestSession_halfALineOfAnother(t *testing.T) {
 	p := start(t, launch{})
